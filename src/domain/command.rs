@@ -1,0 +1,54 @@
+//! The command that will run: argument groups and variables, each with its origin.
+
+use super::provenance::{Shadowed, Source};
+
+/// A flag with its values, or any words that belong together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ArgGroup {
+    /// The words as the program receives them; never empty.
+    pub words: Vec<String>,
+    /// Where they come from.
+    pub source: Source,
+    /// What they displaced.
+    pub shadowed: Vec<Shadowed>,
+}
+
+/// A variable of the child's environment that the launcher sets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EnvVar {
+    /// Name.
+    pub name: String,
+    /// Value as the child receives it.
+    pub value: String,
+    /// Where it comes from.
+    pub source: Source,
+    /// What it displaced (an inherited value included).
+    pub shadowed: Vec<Shadowed>,
+}
+
+/// One command: program, arguments in order, variables on top of what is inherited.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Command {
+    /// Program, looked up on PATH when it holds no slash.
+    pub program: String,
+    /// Arguments in order.
+    pub args: Vec<ArgGroup>,
+    /// Variables the launcher sets, sorted by name.
+    pub env: Vec<EnvVar>,
+}
+
+impl Command {
+    /// All words: program first.
+    pub fn argv(&self) -> Vec<&str> {
+        std::iter::once(self.program.as_str())
+            .chain(self.words())
+            .collect()
+    }
+
+    /// All words after the program.
+    pub fn words(&self) -> impl Iterator<Item = &str> {
+        self.args
+            .iter()
+            .flat_map(|group| group.words.iter().map(String::as_str))
+    }
+}

@@ -1,0 +1,9 @@
+//! Plain types of the domain: no file, no environment variable, no process.
+
+pub mod command;
+pub mod diagnostic;
+
+pub mod provenance;
+pub mod secret;
+pub mod source;
+pub mod topology;

@@ -1,0 +1,42 @@
+//! Exit codes: the one list of what the process's status means.
+
+use std::process::ExitStatus;
+
+/// Everything went well.
+pub const OK: u8 = 0;
+/// `check` found errors, `diff --exit-code` found changes, or a server or router ended too early with 0.
+pub const FOUND: u8 = 1;
+/// Wrong usage or configuration.
+pub const USAGE: u8 = 2;
+/// Something never became ready.
+pub const UNAVAILABLE: u8 = 69;
+/// A bug of ours.
+pub const BUG: u8 = 70;
+/// The workload ran into `--workload-timeout`.
+pub const TIMEOUT: u8 = 124;
+/// A program was found and cannot be executed.
+pub const CANNOT_EXECUTE: u8 = 126;
+/// A program was not found.
+pub const NOT_FOUND: u8 = 127;
+
+/// Code of an ended process as a shell gives it: its own code, or 128 plus the signal.
+pub fn code_of(status: ExitStatus) -> u8 {
+    use std::os::unix::process::ExitStatusExt as _;
+    let code = status
+        .code()
+        .or_else(|| status.signal().map(|signal| 128 + signal))
+        .unwrap_or(i32::from(BUG));
+    u8::try_from(code & 0xff).unwrap_or(BUG)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::process::ExitStatusExt as _;
+
+    #[test]
+    fn a_signal_is_128_and_its_number() {
+        assert_eq!(code_of(ExitStatus::from_raw(7 << 8)), 7);
+        assert_eq!(code_of(ExitStatus::from_raw(15)), 143);
+    }
+}

@@ -1,0 +1,12 @@
+//! atom-launch starts AMD's ATOM inference server: typed configuration in, one exact command out, no shell anywhere.
+//!
+//! Data flows one way:
+//!
+//! ```text
+//! argv, environ, models_atom.yaml, host ─input─▶ typed config ─resolve─▶ plan ─┬─ render ─▶ dry run, explain, plan, diff
+//!                                                                (pure)        └─ run ────▶ exec, or a supervised rank
+//! ```
+
+pub mod atom;
+pub mod domain;
+pub mod exit;

@@ -7,6 +7,15 @@
 //!                                                                (pure)        └─ run ────▶ exec, or a supervised rank
 //! ```
 
+pub mod app;
 pub mod atom;
+pub mod cli;
+pub mod diff;
 pub mod domain;
 pub mod exit;
+pub mod explain;
+pub mod input;
+pub mod plan;
+pub mod render;
+pub mod resolve;
+pub mod run;

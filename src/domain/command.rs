@@ -52,3 +52,51 @@ impl Command {
             .flat_map(|group| group.words.iter().map(String::as_str))
     }
 }
+
+/// Whether two spellings are the same option (`-` and `_` are one to the server's parser).
+pub fn same_option(word: &str, option: &str) -> bool {
+    let name = word.split('=').next().unwrap_or(word);
+    name.len() == option.len()
+        && name
+            .bytes()
+            .zip(option.bytes())
+            .enumerate()
+            .all(|(at, (a, b))| a == b || (at >= 2 && matches!((a, b), (b'-' | b'_', b'-' | b'_'))))
+}
+
+/// Value of the last occurrence of an option among groups; the inner `None` is an option without a value.
+pub fn last_value<'a>(groups: &'a [ArgGroup], option: &str) -> Option<Option<&'a str>> {
+    let group = groups
+        .iter()
+        .rev()
+        .find(|group| same_option(&group.words[0], option))?;
+    Some(match group.words[0].split_once('=') {
+        Some((_, value)) => Some(value),
+        None => group.words.get(1).map(String::as_str),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dash_and_underscore_are_one_option() {
+        assert!(same_option(
+            "--enable_dp-attention",
+            "--enable-dp-attention"
+        ));
+        assert!(same_option(
+            "--enable-dp-attention=1",
+            "--enable-dp-attention"
+        ));
+        assert!(!same_option(
+            "--enable-dp-attentions",
+            "--enable-dp-attention"
+        ));
+        assert!(!same_option(
+            "_-enable-dp-attention",
+            "--enable-dp-attention"
+        ));
+    }
+}

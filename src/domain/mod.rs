@@ -2,8 +2,10 @@
 
 pub mod command;
 pub mod diagnostic;
-
+pub mod environment;
+pub mod models;
 pub mod provenance;
 pub mod secret;
+pub mod settings;
 pub mod source;
 pub mod topology;

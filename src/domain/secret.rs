@@ -56,6 +56,102 @@ pub fn hide_url_passwords(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Whether a flag's name says that its value is secret: only its last segment counts (`--api-key`, not `--long-prefill-token-threshold`).
+fn is_secret_flag(flag: &str) -> bool {
+    flag.starts_with("--") && flag.rsplit(['-', '_']).next().is_some_and(is_secret_name)
+}
+
+/// Arguments as they may be shown.
+pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+    let mut hide_next = false;
+    words
+        .into_iter()
+        .map(|word| {
+            if std::mem::take(&mut hide_next) && !word.starts_with("--") {
+                return MASK.to_owned();
+            }
+            if let Some((flag, value)) = word.split_once('=')
+                && is_secret_flag(flag)
+                && !value.is_empty()
+            {
+                return format!("{flag}={MASK}");
+            }
+            hide_next = is_secret_flag(word);
+            hide_url_passwords(word).into_owned()
+        })
+        .collect()
+}
+
+/// A piece of a file as it may be shown: every value behind a secret name and every URL password becomes stars, byte for byte, so that
+/// places in it stay what they are.
+pub fn mask_source(text: &str) -> String {
+    let mut out = text.as_bytes().to_vec();
+    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
+    let mut at = 0;
+    while at < out.len() {
+        let start = at;
+        while at < out.len() && is_name(out[at]) {
+            at += 1;
+        }
+        if at > start && is_secret_name(&text[start..at]) {
+            if let Some(value) = value_after(&out, at) {
+                let end = value_end(&out, value);
+                out[value..end].fill(b'*');
+                at = end.max(at);
+            }
+        }
+        at += usize::from(at == start || at < out.len());
+    }
+    mask_url_passwords(&mut out);
+    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
+}
+
+/// Start of the value behind a name: after quotes and blanks, one `=` or `:`, blanks and a quote.
+fn value_after(text: &[u8], mut at: usize) -> Option<usize> {
+    let skip = |at: &mut usize, bytes: &[u8]| {
+        while text.get(*at).is_some_and(|byte| bytes.contains(byte)) {
+            *at += 1;
+        }
+    };
+    skip(&mut at, b"\"' \t");
+    text.get(at).filter(|byte| matches!(byte, b'=' | b':'))?;
+    at += 1;
+    skip(&mut at, b" \t\"'");
+    text.get(at)
+        .filter(|byte| !matches!(byte, b'\n' | b'\r'))
+        .map(|_| at)
+}
+
+fn value_end(text: &[u8], start: usize) -> usize {
+    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',' | b'}');
+    text[start..]
+        .iter()
+        .position(|byte| ends(byte))
+        .map_or(text.len(), |length| start + length)
+}
+
+fn mask_url_passwords(text: &mut [u8]) {
+    let mut at = 0;
+    while let Some(found) = text[at..].windows(3).position(|three| three == b"://") {
+        let start = at + found + 3;
+        let end = value_end(text, start);
+        let authority = text[start..end]
+            .iter()
+            .position(|byte| *byte == b'/')
+            .map_or(end, |length| start + length);
+        let sign = text[start..authority]
+            .iter()
+            .rposition(|byte| *byte == b'@');
+        let colon = text[start..authority].iter().position(|byte| *byte == b':');
+        if let (Some(sign), Some(colon)) = (sign, colon)
+            && colon < sign
+        {
+            text[start + colon + 1..start + sign].fill(b'*');
+        }
+        at = start;
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -89,5 +185,41 @@ mod tests {
         );
         assert_eq!(hide_url_passwords("http://me:p@w@h"), "http://me:***@h");
         assert_eq!(hide_url_passwords("no url"), "no url");
+    }
+
+    #[test]
+    fn arguments_are_masked_by_the_last_part_of_their_flag() {
+        let words = [
+            "--api-key",
+            "k1",
+            "--api-key=k2",
+            "--long-prefill-token-threshold",
+            "5",
+            "http://a:b@c",
+        ];
+        assert_eq!(
+            shown_words(words),
+            [
+                "--api-key",
+                MASK,
+                "--api-key=***",
+                "--long-prefill-token-threshold",
+                "5",
+                "http://a:***@c"
+            ]
+        );
+    }
+
+    #[test]
+    fn source_lines_keep_their_length() {
+        let line =
+            "  env: {WANDB_API_KEY: \"wk-1\", A: b} HF_TOKEN=hf_x MONKEY: 1 u: http://me:pw@h/";
+        let masked = mask_source(line);
+        assert_eq!(masked.len(), line.len());
+        assert_eq!(
+            masked,
+            "  env: {WANDB_API_KEY: \"****\", A: b} HF_TOKEN=**** MONKEY: 1 u: http://me:**@h/"
+        );
+        assert_eq!(mask_source("API_KEY:\n  é"), "API_KEY:\n  é");
     }
 }

@@ -1,0 +1,73 @@
+//! Everything that is read: command line, environment, files, host. Only this folder may read them, once, before anything is decided.
+
+pub mod host;
+pub mod hostlist;
+pub mod json;
+pub mod models_file;
+pub mod settings;
+pub mod words;
+mod yaml;
+
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::environment::Environment;
+use crate::domain::models::Origin;
+use models_file::{BUILT_IN, BUILT_IN_NAME, Loaded};
+
+const NO_FILE: Code = Code("unreadable-file");
+
+/// The environment, copied once.
+pub fn environment() -> Environment {
+    Environment::new(std::env::vars_os())
+}
+
+/// Find and load the models file: `--models-file`, `ATOM_MODELS_FILE`, `$ATOM_WS_PATH/models_atom.yaml`, built-in.
+pub fn models(option: Option<&str>, environment: &Environment) -> Result<Loaded, Diagnostics> {
+    let (path, named_by) = if let Some(path) = option {
+        (path.to_owned(), "--models-file")
+    } else if let Some(path) = environment.get("ATOM_MODELS_FILE") {
+        (path.to_owned(), "ATOM_MODELS_FILE")
+    } else if let Some(folder) = environment.get("ATOM_WS_PATH") {
+        let path = format!("{}/models_atom.yaml", folder.trim_end_matches('/'));
+        // The variable names the job's scripts, which may come without a table of their own.
+        if !std::path::Path::new(&path).exists() {
+            return Ok(models_file::load(
+                BUILT_IN_NAME,
+                BUILT_IN.to_owned(),
+                Origin::BuiltIn,
+            ));
+        }
+        (path, "ATOM_WS_PATH")
+    } else {
+        return Ok(models_file::load(
+            BUILT_IN_NAME,
+            BUILT_IN.to_owned(),
+            Origin::BuiltIn,
+        ));
+    };
+    if path.is_empty() {
+        return Err(Diagnostics(vec![Diagnostic::error(
+            NO_FILE,
+            Place::Input(named_by.into()),
+            format!("{named_by} is empty"),
+        )]));
+    }
+    match models_file::read_text(&path) {
+        Ok(text) => Ok(models_file::load(
+            if path == "-" {
+                "<stdin>".to_owned()
+            } else {
+                path.clone()
+            },
+            text,
+            Origin::Path {
+                path,
+                named_by: named_by.to_owned(),
+            },
+        )),
+        Err(mut fault) => {
+            fault.message = format!("{} ({named_by})", fault.message);
+            fault.place = Place::Input(named_by.into());
+            Err(Diagnostics(vec![fault]))
+        }
+    }
+}

@@ -1,0 +1,902 @@
+//! Command line and environment → [`Settings`]. The precedence is the order in which candidates are listed, nothing else.
+
+use std::net::IpAddr;
+
+use super::models_file::{check_tuning_number, is_variable_name, visible};
+use super::{hostlist, json, words};
+use crate::cli::{JobArgs, Switch};
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::environment::Environment;
+use crate::domain::provenance::{Shadowed, Source, Sourced};
+use crate::domain::secret;
+use crate::domain::settings::{ByRole, Layout, Ports, Settings, TUNING, TuningInput, WorkerCounts};
+use crate::domain::topology::{Mode, Port, whole_number};
+
+const INVALID: Code = Code("invalid-setting");
+const CONTRADICTION: Code = Code("contradiction");
+const MISSPELT: Code = Code("misspelt-variable");
+
+/// All variables that a setting is read from, for near misses and for the docs.
+pub const VARIABLES: &[&str] = &[
+    "ATOM_MODELS_FILE",
+    "ATOM_PYTHON",
+    "ATOM_ROUTER",
+    "ATOM_WS_PATH",
+    "ATOMESH_WORKER_CACHE_BASE",
+    "BENCHMARK_LOGS_DIR",
+    "BENCH_MAX_CONCURRENCY",
+    "BLOCK_SIZE",
+    "DECODE_ENABLE_DP",
+    "DECODE_ENABLE_EP",
+    "DECODE_EXTRA_SERVER_ARGS",
+    "DECODE_KV_TRANSFER_CONFIG",
+    "DECODE_MAX_NUM_SEQS",
+    "DECODE_MTP_SIZE",
+    "DECODE_PORT",
+    "DECODE_TP_SIZE",
+    "ENABLE_DP",
+    "ENABLE_EP",
+    "ENABLE_PREFIX_CACHING",
+    "EXTRA_SERVER_ARGS",
+    "GPUS_PER_NODE",
+    "HANDSHAKE_PORT",
+    "IPADDRS",
+    "IS_AGENTIC",
+    "KV_CACHE_DTYPE",
+    "MAX_MODEL_LEN",
+    "MAX_NUM_BATCHED_TOKENS",
+    "MAX_NUM_SEQS",
+    "MEM_FRAC_STATIC",
+    "MODEL_DIR",
+    "MODEL_NAME",
+    "MODEL_PATH",
+    "NODE0_ADDR",
+    "NODE_RANK",
+    "PREFILL_ENABLE_DP",
+    "PREFILL_ENABLE_EP",
+    "PREFILL_EXTRA_SERVER_ARGS",
+    "PREFILL_KV_TRANSFER_CONFIG",
+    "PREFILL_PORT",
+    "PREFILL_TP_SIZE",
+    "PROMETHEUS_PORT",
+    "ROUTER_POLICY",
+    "ROUTER_PORT",
+    "SCHEDULER_DELAY_FACTOR",
+    "SLURM_JOB_NODELIST",
+    "SLURM_PROCID",
+    "SPEC_DECODING",
+    "WAIT_ROUTER_TIMEOUT",
+    "WAIT_SERVER_TIMEOUT",
+    "xP",
+    "yD",
+];
+
+/// Variables of the same job that resemble one of ours and mean something else.
+const NEIGHBOURS: &[&str] = &[
+    "DECODE_NUM_WORKERS",
+    "DECODE_TP",
+    "DECODE_EP",
+    "PREFILL_TP",
+    "PREFILL_EP",
+    "PREFILL_NUM_WORKERS",
+    "PREFILL_ROUTER_POLICY",
+    "DECODE_ROUTER_POLICY",
+];
+
+/// Read all settings; all mistakes of command line and environment together.
+pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics) {
+    let mut reader = Reader {
+        environment,
+        found: Diagnostics::default(),
+    };
+    let settings = reader.settings(args);
+    reader.near_misses();
+    (settings, reader.found)
+}
+
+struct Reader<'a> {
+    environment: &'a Environment,
+    found: Diagnostics,
+}
+
+/// A text as it is.
+#[expect(clippy::unnecessary_wraps, reason = "one shape for all parsers")]
+fn text(value: &str) -> Result<String, String> {
+    Ok(value.to_owned())
+}
+
+fn count(value: &str) -> Result<u32, String> {
+    match whole_number(value)? {
+        number @ 1..=100_000 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),
+        _ => Err("must be from 1 to 100000".into()),
+    }
+}
+
+fn index(value: &str) -> Result<u32, String> {
+    match whole_number(value)? {
+        number @ 0..=100_000 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),
+        _ => Err("must be from 0 to 100000".into()),
+    }
+}
+
+fn seconds(value: &str) -> Result<u64, String> {
+    match whole_number(value)? {
+        number @ 1..=31_536_000 => Ok(number),
+        _ => Err("must be a number of seconds from 1 to 31536000 (a year)".into()),
+    }
+}
+
+fn boolean(value: &str) -> Result<bool, String> {
+    match value.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Ok(true),
+        "false" | "0" | "no" | "off" => Ok(false),
+        _ => Err("must be true/false, 1/0, yes/no or on/off".into()),
+    }
+}
+
+fn concurrency(value: &str) -> Result<Vec<u64>, String> {
+    let levels: Result<Vec<u64>, String> = value
+        .split(['x', ','])
+        .map(|level| match whole_number(level.trim()) {
+            Ok(number @ 1..=10_000_000) => Ok(number),
+            _ => Err("must be whole numbers from 1, joined by `x` or commas: `8x16x32`".to_owned()),
+        })
+        .collect();
+    levels
+}
+
+fn word_list(value: &str) -> Result<Vec<String>, String> {
+    words::split(value)
+        .map(|found| found.into_iter().map(|(word, _)| word).collect())
+        .map_err(|fault| format!("{} ({})", fault.sentence(), fault.help()))
+}
+
+fn json_object(value: &str) -> Result<String, String> {
+    json::check_object(value)
+        .map(|()| value.to_owned())
+        .map_err(|fault| match fault.help {
+            Some(help) => format!("{} ({help})", fault.message),
+            None => fault.message,
+        })
+}
+
+fn size_list(value: &str) -> Result<Vec<u64>, String> {
+    let inner = value.trim();
+    let inner = inner
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(inner);
+    inner
+        .split(',')
+        .map(|size| match whole_number(size.trim()) {
+            Ok(number @ 1..=1_000_000) => Ok(number),
+            _ => Err("must be a list of whole numbers from 1: `[1,2,4,8]`".to_owned()),
+        })
+        .collect()
+}
+
+/// One address or host name.
+fn address(value: &str) -> Result<String, String> {
+    let value = value.trim();
+    let bare = value
+        .strip_prefix('[')
+        .and_then(|rest| rest.strip_suffix(']'))
+        .unwrap_or(value);
+    if bare.parse::<IpAddr>().is_ok() {
+        return Ok(bare.to_owned());
+    }
+    let name = !value.is_empty()
+        && value.len() <= 253
+        && !value.starts_with(['-', '.'])
+        && value
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
+    let numeric = value
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    if name && !numeric {
+        Ok(value.to_owned())
+    } else {
+        Err(format!(
+            "has `{}`, which is no address and no host name",
+            visible(value)
+        ))
+    }
+}
+
+/// A comma list of addresses, or a SLURM host list.
+fn node_list(value: &str) -> Result<Vec<String>, String> {
+    let mut nodes = Vec::new();
+    for item in hostlist::split_items(value)? {
+        if item.is_empty() {
+            return Err("has an empty entry".into());
+        }
+        match address(item) {
+            Ok(node) => nodes.push(node),
+            Err(_) if item.contains(['[', ']']) => {
+                for host in hostlist::expand(item)? {
+                    nodes.push(address(&host)?);
+                }
+            }
+            Err(reason) => return Err(reason),
+        }
+    }
+    Ok(nodes)
+}
+
+impl Reader<'_> {
+    /// Candidates of one setting from strongest to weakest: option, then variables.
+    fn read<T>(
+        &mut self,
+        option: &'static str,
+        given: Option<&str>,
+        variables: &[&'static str],
+        parse: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<Sourced<T>> {
+        let mut winner: Option<Sourced<T>> = None;
+        let from_option = given.map(|raw| {
+            (
+                raw,
+                Source::CommandLine(option.into()),
+                format!("`{option}`"),
+            )
+        });
+        let from_variables = variables.iter().filter_map(|name| {
+            if self.environment.not_utf8(name) {
+                self.found.push(Diagnostic::error(
+                    INVALID,
+                    Place::Input((*name).into()),
+                    format!("variable {name} is not UTF-8"),
+                ));
+            }
+            let raw = self.environment.get(name)?;
+            Some((
+                raw,
+                Source::Environment((*name).into()),
+                format!("variable {name}"),
+            ))
+        });
+        let candidates: Vec<_> = from_option.into_iter().chain(from_variables).collect();
+        for (raw, source, what) in candidates {
+            let parsed = if raw.is_empty() {
+                Err("is empty".to_owned())
+            } else if raw.contains('\0') {
+                Err("holds a NUL byte".to_owned())
+            } else {
+                parse(raw)
+            };
+            match (parsed, &mut winner) {
+                (Ok(value), None) => winner = Some(Sourced::new(value, source)),
+                (Ok(_), Some(winner)) => winner.shadowed.push(Shadowed {
+                    value: raw.to_owned(),
+                    source,
+                }),
+                (Err(reason), _) => self.invalid(&what, &source, raw, &reason),
+            }
+        }
+        winner
+    }
+
+    fn invalid(&mut self, what: &str, source: &Source, raw: &str, reason: &str) {
+        let (Source::CommandLine(name) | Source::Environment(name)) = source else {
+            return;
+        };
+        let message = if raw.is_empty() {
+            format!("{what} {reason}")
+        } else {
+            format!(
+                "{what} {reason}, found `{}`",
+                visible(&secret::shown(name, raw))
+            )
+        };
+        self.found.push(Diagnostic::error(
+            INVALID,
+            Place::Input(name.clone()),
+            message,
+        ));
+    }
+
+    fn or<T>(value: Option<Sourced<T>>, default: T) -> Sourced<T> {
+        value.unwrap_or_else(|| Sourced::default_of(default))
+    }
+
+    fn settings(&mut self, args: &JobArgs) -> Settings {
+        let prefill = self.read(
+            "--prefill-workers",
+            args.prefill_workers.as_deref(),
+            &["xP"],
+            count,
+        );
+        let decode = self.read(
+            "--decode-workers",
+            args.decode_workers.as_deref(),
+            &["yD"],
+            count,
+        );
+        let workers = (prefill.is_some() || decode.is_some()).then(|| WorkerCounts {
+            prefill: Self::or(prefill, 1),
+            decode: Self::or(decode, 1),
+        });
+        let topology = workers.is_some();
+        // SLURM sets these in every batch step, so they mean something only once a topology is given.
+        let rank_variables: &[&str] = if topology {
+            &["NODE_RANK", "SLURM_PROCID"]
+        } else {
+            &["NODE_RANK"]
+        };
+        let node_variables: &[&str] = if topology {
+            &["IPADDRS", "SLURM_JOB_NODELIST"]
+        } else {
+            &["IPADDRS"]
+        };
+        let nodes = self.nodes(args, node_variables);
+        let mtp = self.mtp(args);
+        Settings {
+            model: self.read("--model", args.model.as_deref(), &["MODEL_NAME"], text),
+            is_agentic: {
+                let value = self.read("IS_AGENTIC", None, &["IS_AGENTIC"], boolean);
+                Self::or(value, false)
+            },
+            role: args
+                .role
+                .map(|role| Sourced::new(role, Source::CommandLine("--role".into()))),
+            rank: self.read("--rank", args.rank.as_deref(), rank_variables, index),
+            worker: self.read("--worker", args.worker.as_deref(), &[], index),
+            workers,
+            layout: args.layout.map_or_else(
+                || Sourced::default_of(Layout::Spread),
+                |layout| Sourced::new(layout, Source::CommandLine("--layout".into())),
+            ),
+            mode: self.modes(args),
+            tp: self.tp(args),
+            gpus_per_node: {
+                let value = self.read(
+                    "--gpus-per-node",
+                    args.gpus_per_node.as_deref(),
+                    &["GPUS_PER_NODE"],
+                    count,
+                );
+                Self::or(value, 8)
+            },
+            nodes,
+            node0_addr: self.read(
+                "--node0-addr",
+                args.node0_addr.as_deref(),
+                &["NODE0_ADDR"],
+                address,
+            ),
+            host_ip: self.read("--host-ip", args.host_ip.as_deref(), &[], address),
+            model_dir: self.read(
+                "--model-dir",
+                args.model_dir.as_deref(),
+                &["MODEL_DIR"],
+                text,
+            ),
+            model_path: self.model_path(args),
+            mtp,
+            concurrency: self.read(
+                "--max-concurrency",
+                args.max_concurrency.as_deref(),
+                &["BENCH_MAX_CONCURRENCY"],
+                concurrency,
+            ),
+            ports: self.ports(args),
+            tuning: self.tuning(args),
+            kv_cache_flags: self.read(
+                "--kv-cache-flags",
+                args.kv_cache_flags.as_deref(),
+                &[],
+                word_list,
+            ),
+            kv_cache_dtype: self.read("KV_CACHE_DTYPE", None, &["KV_CACHE_DTYPE"], text),
+            capture_sizes: self.read(
+                "--cudagraph-capture-sizes",
+                args.cudagraph_capture_sizes.as_deref(),
+                &[],
+                size_list,
+            ),
+            decode_max_num_seqs: self.read(
+                "--decode-max-num-seqs",
+                args.decode_max_num_seqs.as_deref(),
+                &["DECODE_MAX_NUM_SEQS"],
+                |raw| check_tuning_number("max_num_seqs", raw).map(|()| raw.to_owned()),
+            ),
+            extra_args: self.read(
+                "--server-args",
+                args.server_args.as_deref(),
+                &["EXTRA_SERVER_ARGS"],
+                word_list,
+            ),
+            role_args: ByRole {
+                prefill: self.read(
+                    "--prefill-server-args",
+                    args.prefill_server_args.as_deref(),
+                    &["PREFILL_EXTRA_SERVER_ARGS"],
+                    word_list,
+                ),
+                decode: self.read(
+                    "--decode-server-args",
+                    args.decode_server_args.as_deref(),
+                    &["DECODE_EXTRA_SERVER_ARGS"],
+                    word_list,
+                ),
+                standalone: None,
+            },
+            trailing_args: Vec::new(),
+            prefix_caching: {
+                let given = args
+                    .prefix_caching
+                    .map(|switch| if switch == Switch::On { "on" } else { "off" });
+                self.read(
+                    "--prefix-caching",
+                    given,
+                    &["ENABLE_PREFIX_CACHING"],
+                    boolean,
+                )
+            },
+            kv_transfer: ByRole {
+                prefill: self.read(
+                    "--prefill-kv-transfer-config",
+                    args.prefill_kv_transfer_config.as_deref(),
+                    &["PREFILL_KV_TRANSFER_CONFIG"],
+                    json_object,
+                ),
+                decode: self.read(
+                    "--decode-kv-transfer-config",
+                    args.decode_kv_transfer_config.as_deref(),
+                    &["DECODE_KV_TRANSFER_CONFIG"],
+                    json_object,
+                ),
+                standalone: None,
+            },
+            env: self.env_options(args),
+            python: {
+                let value = self.read("--python", args.python.as_deref(), &["ATOM_PYTHON"], text);
+                Self::or(value, "python3".into())
+            },
+            router_bin: {
+                let value = self.read(
+                    "--router-bin",
+                    args.router_bin.as_deref(),
+                    &["ATOM_ROUTER"],
+                    text,
+                );
+                Self::or(value, "/usr/local/bin/atomesh".into())
+            },
+            router_policy: {
+                let value = self.read(
+                    "--router-policy",
+                    args.router_policy.as_deref(),
+                    &["ROUTER_POLICY"],
+                    text,
+                );
+                Self::or(value, "random".into())
+            },
+            router_args: self.read("--router-args", args.router_args.as_deref(), &[], word_list),
+            wait_server: {
+                let value = self.read(
+                    "--wait-server-timeout",
+                    args.wait_server_timeout.as_deref(),
+                    &["WAIT_SERVER_TIMEOUT"],
+                    seconds,
+                );
+                Self::or(value, 2500)
+            },
+            wait_router: {
+                let value = self.read(
+                    "--wait-router-timeout",
+                    args.wait_router_timeout.as_deref(),
+                    &["WAIT_ROUTER_TIMEOUT"],
+                    seconds,
+                );
+                Self::or(value, 300)
+            },
+            worker_cache: {
+                let value = self.read(
+                    "--worker-cache",
+                    args.worker_cache.as_deref(),
+                    &["ATOMESH_WORKER_CACHE_BASE"],
+                    text,
+                );
+                let temp = self
+                    .environment
+                    .get("TMPDIR")
+                    .unwrap_or("/tmp")
+                    .trim_end_matches('/');
+                Self::or(value, format!("{temp}/atom-launch-cache"))
+            },
+        }
+    }
+
+    fn nodes(
+        &mut self,
+        args: &JobArgs,
+        variables: &[&'static str],
+    ) -> Option<Sourced<Vec<String>>> {
+        let before = self.found.0.len();
+        let nodes = self.read("--nodes", args.nodes.as_deref(), variables, node_list);
+        for diagnostic in &mut self.found.0[before..] {
+            diagnostic.help.push(
+                "give one address a rank, joined by commas: `--nodes 10.0.0.1,10.0.0.2` or IPADDRS; a SLURM list such as `n[01-04]` is expanded".into(),
+            );
+        }
+        nodes
+    }
+
+    /// MODEL_PATH counts only where MODEL_DIR is not set: job scripts export both, and the server has always had MODEL_DIR/name.
+    fn model_path(&mut self, args: &JobArgs) -> Option<Sourced<String>> {
+        let folder = args.model_dir.is_some() || self.environment.is_set("MODEL_DIR");
+        let variables: &[&str] = if folder { &[] } else { &["MODEL_PATH"] };
+        self.read("--model-path", args.model_path.as_deref(), variables, text)
+    }
+
+    fn mtp(&mut self, args: &JobArgs) -> Sourced<u32> {
+        let mtp = self.read("--mtp", args.mtp.as_deref(), &["DECODE_MTP_SIZE"], index);
+        let mtp = Self::or(mtp, 0);
+        let spec = self.environment.get("SPEC_DECODING");
+        if let (Some(spec), true) = (
+            spec,
+            args.mtp.is_none() && self.found_nothing_about("DECODE_MTP_SIZE"),
+        ) {
+            let wants = !matches!(
+                spec.to_ascii_lowercase().as_str(),
+                "none" | "false" | "off" | "0" | "no"
+            );
+            if wants != (mtp.value > 0) {
+                let size = match mtp.source {
+                    Source::Default => "DECODE_MTP_SIZE is not set".to_owned(),
+                    _ => format!("DECODE_MTP_SIZE={}", mtp.value),
+                };
+                let means = |on: bool| if on { "speculative decoding" } else { "none" };
+                self.found.push(
+                    Diagnostic::error(
+                        CONTRADICTION,
+                        Place::Input("SPEC_DECODING".into()),
+                        format!(
+                            "SPEC_DECODING={} asks for {}, but {size} means {}",
+                            visible(spec),
+                            means(wants),
+                            means(mtp.value > 0)
+                        ),
+                    )
+                    .help("make the two agree, or settle it with `--mtp N`"),
+                );
+            }
+        }
+        mtp
+    }
+
+    fn found_nothing_about(&self, input: &str) -> bool {
+        !self
+            .found
+            .0
+            .iter()
+            .any(|finding| finding.place == Place::Input(input.into()))
+    }
+
+    fn modes(&mut self, args: &JobArgs) -> ByRole<Sourced<Mode>> {
+        let prefill = (
+            "--prefill-mode",
+            args.prefill_mode,
+            "PREFILL_ENABLE_EP",
+            "PREFILL_ENABLE_DP",
+        );
+        let decode = (
+            "--decode-mode",
+            args.decode_mode,
+            "DECODE_ENABLE_EP",
+            "DECODE_ENABLE_DP",
+        );
+        ByRole {
+            prefill: self.mode(args.mode, prefill),
+            decode: self.mode(args.mode, decode),
+            standalone: self.mode(args.mode, ("--mode", None, "ENABLE_EP", "ENABLE_DP")),
+        }
+    }
+
+    /// `--<role>-mode`, else `--mode`, else the two switches, else tp.
+    fn mode(
+        &mut self,
+        shared: Option<Mode>,
+        (option, own, ep_name, dp_name): (&'static str, Option<Mode>, &'static str, &'static str),
+    ) -> Sourced<Mode> {
+        let ep = self.read(ep_name, None, &[ep_name], boolean);
+        let dp = self.read(dp_name, None, &[dp_name], boolean);
+        let from_option = own
+            .map(|mode| Sourced::new(mode, Source::CommandLine(option.into())))
+            .or_else(|| {
+                shared.map(|mode| Sourced::new(mode, Source::CommandLine("--mode".into())))
+            });
+        let on = |value: &Option<Sourced<bool>>| value.as_ref().is_some_and(|value| value.value);
+        let switches = match (on(&ep), on(&dp)) {
+            (true, true) => Some((Mode::EpDp, format!("{ep_name}, {dp_name}"))),
+            (false, true) => Some((Mode::TpDp, dp_name.to_owned())),
+            (true, false) => {
+                if from_option.is_none() && self.found_nothing_about(dp_name) {
+                    let off = if dp.is_some() { "is off" } else { "is not set" };
+                    self.found.push(
+                        Diagnostic::error(
+                            CONTRADICTION,
+                            Place::Input(ep_name.into()),
+                            format!("{ep_name} is on but {dp_name} {off}: expert parallel runs only with data-parallel attention"),
+                        )
+                        .help(format!("set {dp_name}=true for mode ep-dp, or {ep_name}=false for mode tp")),
+                    );
+                }
+                None
+            }
+            (false, false) if ep.is_some() || dp.is_some() => Some((
+                Mode::Tp,
+                [ep.as_ref().map(|_| ep_name), dp.as_ref().map(|_| dp_name)]
+                    .into_iter()
+                    .flatten()
+                    .collect::<Vec<_>>()
+                    .join(", "),
+            )),
+            (false, false) => None,
+        };
+        let from_switches =
+            switches.map(|(mode, names)| Sourced::new(mode, Source::Environment(names)));
+        crate::domain::provenance::strongest([from_option, from_switches])
+            .unwrap_or_else(|| Sourced::default_of(Mode::Tp))
+    }
+
+    fn tp(&mut self, args: &JobArgs) -> ByRole<Sourced<u32>> {
+        let shared = self.read("--tp", args.tp.as_deref(), &[], count);
+        let mut of = |option, own: &Option<String>, variable| {
+            // `--tp` stands between the role's own option and the variable.
+            match own {
+                Some(_) => self.read(option, own.as_deref(), &[variable], count),
+                None if shared.is_some() => {
+                    let shadowed = self.read(option, None, &[variable], count);
+                    crate::domain::provenance::strongest([shared.clone(), shadowed])
+                }
+                None => self.read(option, None, &[variable], count),
+            }
+            .unwrap_or_else(|| Sourced::default_of(8))
+        };
+        ByRole {
+            prefill: of("--prefill-tp", &args.prefill_tp, "PREFILL_TP_SIZE"),
+            decode: of("--decode-tp", &args.decode_tp, "DECODE_TP_SIZE"),
+            standalone: shared.clone().unwrap_or_else(|| Sourced::default_of(8)),
+        }
+    }
+
+    fn ports(&mut self, args: &JobArgs) -> Ports {
+        let mut port = |option, given: &Option<String>, variables: &[&'static str], default| {
+            let value = self.read(option, given.as_deref(), variables, str::parse::<Port>);
+            Self::or(value, Port::new(default))
+        };
+        Ports {
+            server: ByRole {
+                prefill: port(
+                    "--prefill-port",
+                    &args.prefill_port,
+                    &["PREFILL_PORT"],
+                    8010,
+                ),
+                decode: port("--decode-port", &args.decode_port, &["DECODE_PORT"], 8020),
+                standalone: port("--server-port", &args.server_port, &[], 8000),
+            },
+            router: port("--router-port", &args.router_port, &["ROUTER_PORT"], 8000),
+            handshake: port(
+                "--handshake-port",
+                &args.handshake_port,
+                &["HANDSHAKE_PORT"],
+                6301,
+            ),
+            prometheus: port(
+                "--prometheus-port",
+                &args.prometheus_port,
+                &["PROMETHEUS_PORT"],
+                29100,
+            ),
+        }
+    }
+
+    fn tuning(&mut self, args: &JobArgs) -> [TuningInput; 6] {
+        let given = [
+            &args.block_size,
+            &args.mem_frac_static,
+            &args.max_num_seqs,
+            &args.max_model_len,
+            &args.max_num_batched_tokens,
+            &args.scheduler_delay_factor,
+        ];
+        std::array::from_fn(|position| {
+            let spec = TUNING[position];
+            let parse = |raw: &str| check_tuning_number(spec.field, raw).map(|()| raw.to_owned());
+            TuningInput {
+                option: self.read(spec.option, given[position].as_deref(), &[], parse),
+                variable: self.read(spec.option, None, &[spec.variable], parse),
+            }
+        })
+    }
+
+    fn env_options(&mut self, args: &JobArgs) -> Vec<(String, String)> {
+        let mut pairs: Vec<(String, String)> = Vec::new();
+        for given in &args.env {
+            match given.split_once('=') {
+                Some((name, value)) if is_variable_name(name) => {
+                    match pairs.iter_mut().find(|(known, _)| known == name) {
+                        Some(earlier) if earlier.1 != value => self.found.push(Diagnostic::error(
+                            CONTRADICTION,
+                            Place::Input("--env".into()),
+                            format!("`--env` gives {name} two values"),
+                        )),
+                        Some(_) => {}
+                        None => pairs.push((name.to_owned(), value.to_owned())),
+                    }
+                }
+                _ => {
+                    let shown = given.split('=').next().unwrap_or_default();
+                    self.found.push(
+                        Diagnostic::error(
+                            INVALID,
+                            Place::Input("--env".into()),
+                            format!("`--env` must be NAME=VALUE, found `{}`", visible(shown)),
+                        )
+                        .help("letters, digits and `_` in the name, then `=`: `--env NCCL_DEBUG=INFO`"),
+                    );
+                }
+            }
+        }
+        pairs
+    }
+
+    /// Variables that look like one of ours misspelt: job scripts lost hours to such.
+    fn near_misses(&mut self) {
+        let environment = self.environment;
+        for name in environment.names() {
+            if name.len() < 8
+                || VARIABLES.contains(&name)
+                || NEIGHBOURS.contains(&name)
+                || !environment.is_set(name)
+            {
+                continue;
+            }
+            let near = VARIABLES
+                .iter()
+                .filter(|known| known.len() >= 8 && strsim::osa_distance(name, known) == 1);
+            for known in near {
+                self.found.push(Diagnostic::warning(
+                    MISSPELT,
+                    Place::Input(name.to_owned()),
+                    format!(
+                        "variable {} is not read; did you mean {known}?",
+                        visible(name)
+                    ),
+                ));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn env(pairs: &[(&str, &str)]) -> Environment {
+        Environment::new(
+            pairs
+                .iter()
+                .map(|(name, value)| ((*name).into(), (*value).into())),
+        )
+    }
+
+    fn messages(found: &Diagnostics) -> Vec<&str> {
+        found
+            .0
+            .iter()
+            .map(|finding| finding.message.as_str())
+            .collect()
+    }
+
+    #[test]
+    fn every_mistake_of_the_environment_is_reported_at_once() {
+        let (_, found) = read(
+            &JobArgs::default(),
+            &env(&[
+                ("xP", "two"),
+                ("DECODE_MTP_SIZE", "abc"),
+                ("ROUTER_PORT", "70000"),
+                ("PREFILL_ENABLE_DP", "maybe"),
+            ]),
+        );
+        assert_eq!(found.0.len(), 4, "{:?}", messages(&found));
+    }
+
+    #[test]
+    fn the_command_line_beats_the_environment_and_remembers_it() {
+        let args = JobArgs {
+            mtp: Some("2".into()),
+            ..JobArgs::default()
+        };
+        let (settings, found) = read(
+            &args,
+            &env(&[("DECODE_MTP_SIZE", "3"), ("SPEC_DECODING", "none")]),
+        );
+        assert!(found.0.is_empty(), "{:?}", messages(&found));
+        assert_eq!(settings.mtp.value, 2);
+        assert_eq!(settings.mtp.shadowed[0].value, "3");
+    }
+
+    #[test]
+    fn slurm_alone_is_no_topology() {
+        let slurm = [("SLURM_PROCID", "3"), ("SLURM_JOB_NODELIST", "n[1-4]")];
+        let (settings, _) = read(&JobArgs::default(), &env(&slurm));
+        assert!(settings.workers.is_none() && settings.rank.is_none() && settings.nodes.is_none());
+        let (settings, _) = read(
+            &JobArgs::default(),
+            &env(&[slurm[0], slurm[1], ("xP", "2")]),
+        );
+        assert_eq!(settings.rank.unwrap().value, 3);
+        assert_eq!(settings.nodes.unwrap().value, ["n1", "n2", "n3", "n4"]);
+        assert_eq!(settings.workers.unwrap().decode.value, 1);
+    }
+
+    #[test]
+    fn booleans_in_every_spelling() {
+        for (raw, expected) in [
+            ("TRUE", Mode::TpDp),
+            ("1", Mode::TpDp),
+            ("On", Mode::TpDp),
+            ("no", Mode::Tp),
+            ("", Mode::Tp),
+        ] {
+            let (settings, found) = read(&JobArgs::default(), &env(&[("PREFILL_ENABLE_DP", raw)]));
+            assert!(found.0.is_empty());
+            assert_eq!(settings.mode.prefill.value, expected, "{raw}");
+        }
+    }
+
+    #[test]
+    fn speculation_is_contradicted_in_both_directions() {
+        for (spec, size, good) in [
+            ("none", "3", false),
+            ("mtp", "0", false),
+            ("mtp", "", false),
+            ("mtp", "1", true),
+            ("none", "0", true),
+            ("", "3", true),
+        ] {
+            let (_, found) = read(
+                &JobArgs::default(),
+                &env(&[("SPEC_DECODING", spec), ("DECODE_MTP_SIZE", size)]),
+            );
+            assert_eq!(
+                found.0.is_empty(),
+                good,
+                "{spec} {size}: {:?}",
+                messages(&found)
+            );
+        }
+    }
+
+    #[test]
+    fn addresses_are_checked_one_by_one() {
+        assert_eq!(
+            node_list("10.0.0.1, fd00::1 ,[fd00::2],n-1.x").unwrap(),
+            ["10.0.0.1", "fd00::1", "fd00::2", "n-1.x"]
+        );
+        for bad in [
+            "srun: job 7 queued\n10.0.0.1,10.0.0.2",
+            "10.0.0.1,,10.0.0.2",
+            "300.0.0.1",
+            "http://a",
+            "a b",
+            "-x",
+        ] {
+            assert!(node_list(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn concurrency_takes_both_separators_and_nothing_else() {
+        assert_eq!(concurrency("8x16,32").unwrap(), [8, 16, 32]);
+        assert_eq!(concurrency("8x 64").unwrap(), [8, 64]);
+        for bad in ["8X16", "abc", "x", "1e3x8", "8 16", "0", "08"] {
+            assert!(concurrency(bad).is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! Findings as text. The only file that names the snippet crate.
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, Severity};
+use crate::domain::secret;
+use crate::domain::source::{SourceFile, Span};
+
+use super::count;
+
+/// Longest line of a file that is shown whole; a longer one is cut around the place.
+const LONG_LINE: usize = 400;
+
+/// One finding with its snippet, ended by a line break.
+pub fn text(finding: &Diagnostic, file: Option<&SourceFile>, colour: bool) -> String {
+    let renderer = if colour {
+        Renderer::styled()
+    } else {
+        Renderer::plain()
+    };
+    let level = match finding.severity {
+        Severity::Error => Level::ERROR,
+        Severity::Warning => Level::WARNING,
+    };
+    let message = printable(&finding.message);
+    let title = level.primary_title(message).id(finding.code.0);
+    let mut group = Group::with_title(title);
+    if let (Place::File(span), Some(file)) = (&finding.place, file) {
+        let window = Window::around(file, *span, finding);
+        let label = (!finding.label.is_empty()).then(|| printable(&finding.label));
+        let mut snippet = Snippet::source(window.text.clone())
+            .path(file.name.clone())
+            .line_start(window.first_line)
+            .annotation(AnnotationKind::Primary.span(window.at(*span)).label(label));
+        for more in &finding.more {
+            let span = window.at(more.span);
+            snippet = snippet.annotation(
+                AnnotationKind::Context
+                    .span(span)
+                    .label(printable(&more.text)),
+            );
+        }
+        group = group.element(snippet);
+    }
+    for help in &finding.help {
+        group = group.element(Level::HELP.message(printable(help)));
+    }
+    renderer.render(&[group]) + "\n"
+}
+
+/// All findings, errors last so that they stand where the eye is, with a closing line when there are errors.
+pub fn list(
+    findings: &Diagnostics,
+    file: Option<&SourceFile>,
+    colour: bool,
+    consequence: &str,
+) -> String {
+    let mut ordered: Vec<&Diagnostic> = findings.0.iter().collect();
+    ordered.sort_by_key(|finding| {
+        let place = match finding.place {
+            Place::File(span) => span,
+            Place::Input(_) | Place::Whole => Span::default(),
+        };
+        (std::cmp::Reverse(finding.severity), place)
+    });
+    let mut out: String = ordered
+        .iter()
+        .map(|finding| text(finding, file, colour))
+        .collect();
+    let errors = findings
+        .0
+        .iter()
+        .filter(|finding| finding.is_error())
+        .count();
+    if errors > 0 {
+        out.push_str(&format!(
+            "atom-launch: {}; {consequence}\n",
+            count(errors, "error")
+        ));
+    }
+    out
+}
+
+/// Control characters made visible, so that a file or variable cannot speak to the terminal.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|c| match c {
+            '\n' => " ".to_owned(),
+            c if c.is_control() || is_bidi(c) => c.escape_default().to_string(),
+            c => c.to_string(),
+        })
+        .collect()
+}
+
+/// Characters that reorder text on a terminal.
+fn is_bidi(c: char) -> bool {
+    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+}
+
+/// The lines that a finding speaks of.
+struct Window {
+    text: String,
+    first_line: usize,
+    start: usize,
+}
+
+impl Window {
+    fn around(file: &SourceFile, span: Span, finding: &Diagnostic) -> Self {
+        let source = &file.text;
+        let spans = || std::iter::once(span).chain(finding.more.iter().map(|more| more.span));
+        let first = spans()
+            .map(|span| span.start as usize)
+            .min()
+            .unwrap_or(0)
+            .min(source.len());
+        let last = spans()
+            .map(|span| span.end as usize)
+            .max()
+            .unwrap_or(0)
+            .min(source.len());
+        let mut start = source[..first].rfind('\n').map_or(0, |at| at + 1);
+        if source[start..].starts_with('\u{feff}') {
+            start += '\u{feff}'.len_utf8();
+        }
+        let mut end = source[last..]
+            .find('\n')
+            .map_or(source.len(), |length| last + length);
+        if end - start > LONG_LINE && !source[start..end].contains('\n') {
+            start = floor(source, first.saturating_sub(LONG_LINE / 2).max(start));
+            end = floor(source, (last + LONG_LINE / 2).min(end));
+        }
+        let first_line = file.position(u32::try_from(start).unwrap_or(u32::MAX)).line;
+        Self {
+            text: secret::mask_source(&source[start..end.max(start)]),
+            first_line,
+            start,
+        }
+    }
+
+    /// A span as a range of the window.
+    fn at(&self, span: Span) -> std::ops::Range<usize> {
+        let clamp = |offset: u32| {
+            (offset as usize)
+                .saturating_sub(self.start)
+                .min(self.text.len())
+        };
+        let range = clamp(span.start)..clamp(span.end).max(clamp(span.start));
+        floor(&self.text, range.start)..floor(&self.text, range.end)
+    }
+}
+
+fn floor(text: &str, mut at: usize) -> usize {
+    while !text.is_char_boundary(at) {
+        at -= 1;
+    }
+    at
+}

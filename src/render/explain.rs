@@ -1,0 +1,61 @@
+//! Rows of `explain` as a table and as JSON.
+
+use serde_json::json;
+
+use super::{origin, origin_json, table};
+use crate::explain::Row;
+
+/// Widest value in the table; JSON has it whole.
+const WIDEST: usize = 60;
+
+/// An aligned table: name, value, origin; below each row what it displaced.
+pub fn text(rows: &[Row], file: &str) -> String {
+    let mut lines = vec![["NAME", "VALUE", "FROM"].map(str::to_owned).to_vec()];
+    for row in rows {
+        lines.push(vec![
+            row.name.clone(),
+            shown(&row.value),
+            origin(&row.source, file),
+        ]);
+        for lost in &row.shadowed {
+            lines.push(vec![
+                "  instead of".into(),
+                shown(&lost.value),
+                origin(&lost.source, file),
+            ]);
+        }
+    }
+    table::aligned(&lines)
+}
+
+fn shown(value: &str) -> String {
+    let one_line: String = value
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    table::cut(&one_line, WIDEST)
+}
+
+/// The same for programs, with whole values.
+pub fn as_json(rows: &[Row], worker: &str, file: &str, sha256: &str) -> serde_json::Value {
+    let list = |variable: bool| -> Vec<serde_json::Value> {
+        rows.iter()
+            .filter(|row| row.variable == variable)
+            .map(|row| {
+                let shadowed: Vec<_> = row
+                    .shadowed
+                    .iter()
+                    .map(|lost| json!({"value": lost.value, "source": origin_json(&lost.source)}))
+                    .collect();
+                json!({"name": row.name, "value": row.value, "source": origin_json(&row.source), "shadowed": shadowed})
+            })
+            .collect()
+    };
+    json!({
+        "schema": 1,
+        "worker": worker,
+        "models_file": {"name": file, "sha256": sha256},
+        "arguments": list(false),
+        "variables": list(true),
+    })
+}

@@ -42,7 +42,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         }
     };
     let outcome = match cli.command {
-        None => launch(cli.launch),
+        None => launch(&cli.launch),
         Some(Command::Explain(args)) => explain_command(&args),
         Some(Command::Models(args)) => models_command(&args),
         Some(Command::Diff(args)) => diff_command(&args),
@@ -242,7 +242,7 @@ fn names(workers: &[&WorkerPlan]) -> String {
 }
 
 /// `atom-launch [options] [-- ARGS…]`
-fn launch(args: LaunchArgs) -> anyhow::Result<u8> {
+fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     let mut job = match Job::read(&args.job, &args.trailing) {
         Ok(job) => job,
         Err(code) => return Ok(code),

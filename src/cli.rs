@@ -539,7 +539,7 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
                 _ => subject = Some(word),
             },
             None if text.starts_with('-') && text.len() > 1 && !is_help && !bundle => {
-                subject = Some(word)
+                subject = Some(word);
             }
             _ => kept.push(word),
         }

@@ -93,12 +93,13 @@ pub fn mask_source(text: &str) -> String {
         while at < out.len() && is_name(out[at]) {
             at += 1;
         }
-        if at > start && is_secret_name(&text[start..at]) {
-            if let Some(value) = value_after(&out, at) {
-                let end = value_end(&out, value);
-                out[value..end].fill(b'*');
-                at = end.max(at);
-            }
+        if at > start
+            && is_secret_name(&text[start..at])
+            && let Some(value) = value_after(&out, at)
+        {
+            let end = value_end(&out, value);
+            out[value..end].fill(b'*');
+            at = end.max(at);
         }
         at += usize::from(at == start || at < out.len());
     }
@@ -126,7 +127,7 @@ fn value_end(text: &[u8], start: usize) -> usize {
     let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',' | b'}');
     text[start..]
         .iter()
-        .position(|byte| ends(byte))
+        .position(ends)
         .map_or(text.len(), |length| start + length)
 }
 

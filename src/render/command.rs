@@ -26,10 +26,7 @@ pub fn text(command: &Command, format: CommandFormat) -> String {
     match format {
         CommandFormat::Shell => shell(command),
         CommandFormat::Json => super::pretty(&as_json(command)),
-        CommandFormat::Nul => shown_argv(command)
-            .iter()
-            .map(|word| format!("{word}\0"))
-            .collect(),
+        CommandFormat::Nul => shown_argv(command).join("\0") + "\0",
     }
 }
 

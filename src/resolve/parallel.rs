@@ -14,16 +14,19 @@ const MTP_WITHOUT_FLAGS: Code = Code("mtp-without-flags");
 /// A field with the name it has in the file.
 type Named<'a> = (&'static str, &'a Option<Words>);
 
+/// A field that is present, with its name.
+type Present<'a> = (&'static str, &'a Words);
+
+/// The field that is used, and the shared one that it displaces.
+type Chosen<'a> = (Option<Present<'a>>, Option<Present<'a>>);
+
 /// The role's own field in place of the shared one, even where it is explicitly empty.
 fn own_or_shared<'a>(
     role: Role,
     shared: Named<'a>,
     prefill: Named<'a>,
     decode: Named<'a>,
-) -> (
-    Option<(&'static str, &'a Words)>,
-    Option<(&'static str, &'a Words)>,
-) {
+) -> Chosen<'a> {
     let own = match role {
         Role::Prefill => prefill.1.as_ref().map(|words| (prefill.0, words)),
         Role::Decode => decode.1.as_ref().map(|words| (decode.0, words)),
@@ -37,14 +40,7 @@ fn own_or_shared<'a>(
 }
 
 /// The field of parallel flags that a role uses in a mode, and the shared one that it displaces.
-fn mode_field(
-    entry: &ModelEntry,
-    role: Role,
-    mode: Mode,
-) -> (
-    Option<(&'static str, &Words)>,
-    Option<(&'static str, &Words)>,
-) {
+fn mode_field(entry: &ModelEntry, role: Role, mode: Mode) -> Chosen<'_> {
     match mode {
         Mode::Tp => (None, None),
         Mode::TpDp => own_or_shared(
@@ -63,13 +59,7 @@ fn mode_field(
 }
 
 /// The field of general flags that a role uses, and the shared one that it displaces.
-fn flags_field(
-    entry: &ModelEntry,
-    role: Role,
-) -> (
-    Option<(&'static str, &Words)>,
-    Option<(&'static str, &Words)>,
-) {
+fn flags_field(entry: &ModelEntry, role: Role) -> Chosen<'_> {
     own_or_shared(
         role,
         ("flags", &entry.flags),
@@ -145,8 +135,8 @@ pub fn mode_problem(entry: &ModelEntry, role: Role, mode: Mode) -> Option<Diagno
 /// Turn a field into argument groups; what it displaced is kept on the first of them.
 pub fn field_groups(
     inputs: Inputs<'_>,
-    used: Option<(&'static str, &Words)>,
-    displaced: Option<(&'static str, &Words)>,
+    used: Option<Present<'_>>,
+    displaced: Option<Present<'_>>,
 ) -> Vec<ArgGroup> {
     let Some((field, words)) = used else {
         return Vec::new();

@@ -1,87 +1,25 @@
 //! Command line and environment → [`Settings`]. The precedence is the order in which candidates are listed, nothing else.
 
-use std::net::IpAddr;
+mod names;
+mod values;
 
 use super::models_file::{check_tuning_number, is_variable_name, visible};
-use super::{hostlist, json, words};
 use crate::cli::{JobArgs, Switch};
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Shadowed, Source, Sourced};
 use crate::domain::secret;
 use crate::domain::settings::{ByRole, Layout, Ports, Settings, TUNING, TuningInput, WorkerCounts};
-use crate::domain::topology::{Mode, Port, whole_number};
+use crate::domain::topology::{Mode, Port};
+
+pub use names::VARIABLES;
+use values::{
+    address, boolean, concurrency, count, index, json_object, node_list, seconds, size_list, text,
+    word_list,
+};
 
 const INVALID: Code = Code("invalid-setting");
 const CONTRADICTION: Code = Code("contradiction");
-const MISSPELT: Code = Code("misspelt-variable");
-
-/// All variables that a setting is read from, for near misses and for the docs.
-pub const VARIABLES: &[&str] = &[
-    "ATOM_MODELS_FILE",
-    "ATOM_PYTHON",
-    "ATOM_ROUTER",
-    "ATOM_WS_PATH",
-    "ATOMESH_WORKER_CACHE_BASE",
-    "BENCHMARK_LOGS_DIR",
-    "BENCH_MAX_CONCURRENCY",
-    "BLOCK_SIZE",
-    "DECODE_ENABLE_DP",
-    "DECODE_ENABLE_EP",
-    "DECODE_EXTRA_SERVER_ARGS",
-    "DECODE_KV_TRANSFER_CONFIG",
-    "DECODE_MAX_NUM_SEQS",
-    "DECODE_MTP_SIZE",
-    "DECODE_PORT",
-    "DECODE_TP_SIZE",
-    "ENABLE_DP",
-    "ENABLE_EP",
-    "ENABLE_PREFIX_CACHING",
-    "EXTRA_SERVER_ARGS",
-    "GPUS_PER_NODE",
-    "HANDSHAKE_PORT",
-    "IPADDRS",
-    "IS_AGENTIC",
-    "KV_CACHE_DTYPE",
-    "MAX_MODEL_LEN",
-    "MAX_NUM_BATCHED_TOKENS",
-    "MAX_NUM_SEQS",
-    "MEM_FRAC_STATIC",
-    "MODEL_DIR",
-    "MODEL_NAME",
-    "MODEL_PATH",
-    "NODE0_ADDR",
-    "NODE_RANK",
-    "PREFILL_ENABLE_DP",
-    "PREFILL_ENABLE_EP",
-    "PREFILL_EXTRA_SERVER_ARGS",
-    "PREFILL_KV_TRANSFER_CONFIG",
-    "PREFILL_PORT",
-    "PREFILL_TP_SIZE",
-    "PROMETHEUS_PORT",
-    "ROUTER_POLICY",
-    "ROUTER_PORT",
-    "SCHEDULER_DELAY_FACTOR",
-    "SLURM_JOB_NODELIST",
-    "SLURM_PROCID",
-    "SPEC_DECODING",
-    "WAIT_ROUTER_TIMEOUT",
-    "WAIT_SERVER_TIMEOUT",
-    "xP",
-    "yD",
-];
-
-/// Variables of the same job that resemble one of ours and mean something else.
-const NEIGHBOURS: &[&str] = &[
-    "DECODE_NUM_WORKERS",
-    "DECODE_TP",
-    "DECODE_EP",
-    "PREFILL_TP",
-    "PREFILL_EP",
-    "PREFILL_NUM_WORKERS",
-    "PREFILL_ROUTER_POLICY",
-    "DECODE_ROUTER_POLICY",
-];
 
 /// Read all settings; all mistakes of command line and environment together.
 pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics) {
@@ -90,138 +28,13 @@ pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics
         found: Diagnostics::default(),
     };
     let settings = reader.settings(args);
-    reader.near_misses();
+    names::near_misses(environment, &mut reader.found);
     (settings, reader.found)
 }
 
 struct Reader<'a> {
     environment: &'a Environment,
     found: Diagnostics,
-}
-
-/// A text as it is.
-#[expect(clippy::unnecessary_wraps, reason = "one shape for all parsers")]
-fn text(value: &str) -> Result<String, String> {
-    Ok(value.to_owned())
-}
-
-fn count(value: &str) -> Result<u32, String> {
-    match whole_number(value)? {
-        number @ 1..=100_000 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),
-        _ => Err("must be from 1 to 100000".into()),
-    }
-}
-
-fn index(value: &str) -> Result<u32, String> {
-    match whole_number(value)? {
-        number @ 0..=100_000 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),
-        _ => Err("must be from 0 to 100000".into()),
-    }
-}
-
-fn seconds(value: &str) -> Result<u64, String> {
-    match whole_number(value)? {
-        number @ 1..=31_536_000 => Ok(number),
-        _ => Err("must be a number of seconds from 1 to 31536000 (a year)".into()),
-    }
-}
-
-fn boolean(value: &str) -> Result<bool, String> {
-    match value.to_ascii_lowercase().as_str() {
-        "true" | "1" | "yes" | "on" => Ok(true),
-        "false" | "0" | "no" | "off" => Ok(false),
-        _ => Err("must be true/false, 1/0, yes/no or on/off".into()),
-    }
-}
-
-fn concurrency(value: &str) -> Result<Vec<u64>, String> {
-    let levels: Result<Vec<u64>, String> = value
-        .split(['x', ','])
-        .map(|level| match whole_number(level.trim()) {
-            Ok(number @ 1..=10_000_000) => Ok(number),
-            _ => Err("must be whole numbers from 1, joined by `x` or commas: `8x16x32`".to_owned()),
-        })
-        .collect();
-    levels
-}
-
-fn word_list(value: &str) -> Result<Vec<String>, String> {
-    words::split(value)
-        .map(|found| found.into_iter().map(|(word, _)| word).collect())
-        .map_err(|fault| format!("{} ({})", fault.sentence(), fault.help()))
-}
-
-fn json_object(value: &str) -> Result<String, String> {
-    json::check_object(value)
-        .map(|()| value.to_owned())
-        .map_err(|fault| match fault.help {
-            Some(help) => format!("{} ({help})", fault.message),
-            None => fault.message,
-        })
-}
-
-fn size_list(value: &str) -> Result<Vec<u64>, String> {
-    let inner = value.trim();
-    let inner = inner
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(inner);
-    inner
-        .split(',')
-        .map(|size| match whole_number(size.trim()) {
-            Ok(number @ 1..=1_000_000) => Ok(number),
-            _ => Err("must be a list of whole numbers from 1: `[1,2,4,8]`".to_owned()),
-        })
-        .collect()
-}
-
-/// One address or host name.
-fn address(value: &str) -> Result<String, String> {
-    let value = value.trim();
-    let bare = value
-        .strip_prefix('[')
-        .and_then(|rest| rest.strip_suffix(']'))
-        .unwrap_or(value);
-    if bare.parse::<IpAddr>().is_ok() {
-        return Ok(bare.to_owned());
-    }
-    let name = !value.is_empty()
-        && value.len() <= 253
-        && !value.starts_with(['-', '.'])
-        && value
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'-' | b'_'));
-    let numeric = value
-        .bytes()
-        .all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if name && !numeric {
-        Ok(value.to_owned())
-    } else {
-        Err(format!(
-            "has `{}`, which is no address and no host name",
-            visible(value)
-        ))
-    }
-}
-
-/// A comma list of addresses, or a SLURM host list.
-fn node_list(value: &str) -> Result<Vec<String>, String> {
-    let mut nodes = Vec::new();
-    for item in hostlist::split_items(value)? {
-        if item.is_empty() {
-            return Err("has an empty entry".into());
-        }
-        match address(item) {
-            Ok(node) => nodes.push(node),
-            Err(_) if item.contains(['[', ']']) => {
-                for host in hostlist::expand(item)? {
-                    nodes.push(address(&host)?);
-                }
-            }
-            Err(reason) => return Err(reason),
-        }
-    }
-    Ok(nodes)
 }
 
 impl Reader<'_> {
@@ -300,6 +113,10 @@ impl Reader<'_> {
         value.unwrap_or_else(|| Sourced::default_of(default))
     }
 
+    #[expect(
+        clippy::too_many_lines,
+        reason = "a flat list, one setting after the other"
+    )]
     fn settings(&mut self, args: &JobArgs) -> Settings {
         let prefill = self.read(
             "--prefill-workers",
@@ -743,33 +560,6 @@ impl Reader<'_> {
         }
         pairs
     }
-
-    /// Variables that look like one of ours misspelt: job scripts lost hours to such.
-    fn near_misses(&mut self) {
-        let environment = self.environment;
-        for name in environment.names() {
-            if name.len() < 8
-                || VARIABLES.contains(&name)
-                || NEIGHBOURS.contains(&name)
-                || !environment.is_set(name)
-            {
-                continue;
-            }
-            let near = VARIABLES
-                .iter()
-                .filter(|known| known.len() >= 8 && strsim::osa_distance(name, known) == 1);
-            for known in near {
-                self.found.push(Diagnostic::warning(
-                    MISSPELT,
-                    Place::Input(name.to_owned()),
-                    format!(
-                        "variable {} is not read; did you mean {known}?",
-                        visible(name)
-                    ),
-                ));
-            }
-        }
-    }
 }
 
 #[cfg(test)]
@@ -870,33 +660,6 @@ mod tests {
                 "{spec} {size}: {:?}",
                 messages(&found)
             );
-        }
-    }
-
-    #[test]
-    fn addresses_are_checked_one_by_one() {
-        assert_eq!(
-            node_list("10.0.0.1, fd00::1 ,[fd00::2],n-1.x").unwrap(),
-            ["10.0.0.1", "fd00::1", "fd00::2", "n-1.x"]
-        );
-        for bad in [
-            "srun: job 7 queued\n10.0.0.1,10.0.0.2",
-            "10.0.0.1,,10.0.0.2",
-            "300.0.0.1",
-            "http://a",
-            "a b",
-            "-x",
-        ] {
-            assert!(node_list(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn concurrency_takes_both_separators_and_nothing_else() {
-        assert_eq!(concurrency("8x16,32").unwrap(), [8, 16, 32]);
-        assert_eq!(concurrency("8x 64").unwrap(), [8, 64]);
-        for bad in ["8X16", "abc", "x", "1e3x8", "8 16", "0", "08"] {
-            assert!(concurrency(bad).is_err(), "{bad}");
         }
     }
 }

@@ -2,20 +2,15 @@
 //!
 //! Layouts and spacings are those of ATOM's own PD launcher: HTTP port + 1, handshake + tp and rendezvous + 200 per worker of a node.
 
-use super::{CONTRADICTION, named};
+mod checks;
+
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{Layout, Settings, WorkerCounts};
 use crate::domain::topology::{Port, Role};
 
-const BAD_RANK: Code = Code("rank-outside-topology");
-const TOO_FEW_NODES: Code = Code("too-few-nodes");
-const TOO_MANY_NODES: Code = Code("too-many-nodes");
-const TP_TOO_LARGE: Code = Code("tensor-parallel-too-large");
 const PORT_TWICE: Code = Code("port-used-twice");
-const LOOPBACK: Code = Code("loopback-address");
-const NO_ADDRESSES: Code = Code("no-addresses");
 const TOO_FEW_GPUS: Code = Code("too-few-gpus");
 
 /// Largest tensor-parallel size: ATOM asserts 1..8, a worker cannot span nodes.
@@ -115,13 +110,13 @@ pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnos
         rank: settings.rank.as_ref().map(|rank| rank.value),
         has_router: counts.is_some(),
     };
-    check_tp(settings, &shapes, found);
+    checks::check_tp(settings, &shapes, found);
     placement.slots = slots(settings, environment, &shapes, found);
     if let Some(counts) = counts {
-        check_nodes(&mut placement, counts, found);
-        check_rank(settings, &mut placement, counts, found);
+        checks::check_nodes(&mut placement, counts, found);
+        checks::check_rank(settings, &mut placement, counts, found);
     }
-    check_ports(settings, &placement, found);
+    checks::check_ports(settings, &placement, found);
     placement
 }
 
@@ -139,47 +134,6 @@ fn spread(counts: &WorkerCounts, layout: Layout) -> Vec<(u32, Role, u32)> {
         Layout::Packed => (0, Role::Decode, index),
     });
     prefill.chain(decode).collect()
-}
-
-fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: &mut Diagnostics) {
-    let gpus = &settings.gpus_per_node;
-    for role in Role::ALL {
-        if !shapes.iter().any(|(_, of, _)| *of == role) {
-            continue;
-        }
-        let tp = settings.tp.get(role);
-        let option = format!("--{role}-tp");
-        let given = named(
-            &tp.source,
-            if role == Role::Standalone {
-                "--tp"
-            } else {
-                &option
-            },
-            tp.value,
-        );
-        let input = match &tp.source {
-            Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-            _ => "--tp".into(),
-        };
-        if tp.value > MAX_TP {
-            found.push(
-                Diagnostic::error(
-                    TP_TOO_LARGE,
-                    Place::Input(input),
-                    format!("{given} is above {MAX_TP}: a worker cannot span nodes, and ATOM refuses more"),
-                )
-                .help("use more workers, each of one node"),
-            );
-        } else if tp.value > gpus.value {
-            let per_node = named(&gpus.source, "--gpus-per-node", gpus.value);
-            found.push(Diagnostic::error(
-                TP_TOO_LARGE,
-                Place::Input(input),
-                format!("{given} is above the GPUs of a node, {per_node}"),
-            ));
-        }
-    }
 }
 
 fn slots(
@@ -246,20 +200,12 @@ fn slots(
 
 /// A port moved up, within range.
 fn offset(port: Port, by: u32, worker: &str, found: &mut Diagnostics) -> Port {
-    match u16::try_from(u32::from(port.get()).saturating_add(by)) {
-        Ok(number) => Port::new(number),
-        Err(_) => {
-            found.push(Diagnostic::error(
-                PORT_TWICE,
-                Place::Whole,
-                format!(
-                    "worker {worker} would need port {} + {by}, above 65535",
-                    port.get()
-                ),
-            ));
-            port
-        }
+    if let Ok(number) = u16::try_from(u32::from(port.get()).saturating_add(by)) {
+        return Port::new(number);
     }
+    let message = format!("worker {worker} would need port {port} + {by}, above 65535");
+    found.push(Diagnostic::error(PORT_TWICE, Place::Whole, message));
+    port
 }
 
 /// The worker's slice of the node's devices: of the inherited HIP_VISIBLE_DEVICES where that is set.
@@ -308,243 +254,9 @@ fn devices(
     slice
 }
 
-fn shape_of(counts: &WorkerCounts) -> String {
-    let x = named(
-        &counts.prefill.source,
-        "--prefill-workers",
-        counts.prefill.value,
-    );
-    let y = named(
-        &counts.decode.source,
-        "--decode-workers",
-        counts.decode.value,
-    );
-    format!("{x}, {y}")
-}
-
-fn check_nodes(placement: &mut Placement, counts: &WorkerCounts, found: &mut Diagnostics) {
-    let (ranks, given) = (placement.ranks as usize, placement.nodes.len());
-    let input = match &placement.nodes_source {
-        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-        _ => "--nodes".into(),
-    };
-    let place = Place::Input(input.clone());
-    let shape = shape_of(counts);
-    if given == 0 {
-        if ranks > 1 {
-            found.push(
-                Diagnostic::warning(
-                    NO_ADDRESSES,
-                    place,
-                    format!("no addresses of the {ranks} nodes are given ({shape})"),
-                )
-                .help("set IPADDRS or `--nodes`: the router and the other ranks need them"),
-            );
-        }
-        return;
-    }
-    if given < ranks {
-        found.push(
-            Diagnostic::error(
-                TOO_FEW_NODES,
-                place.clone(),
-                format!("the job needs {ranks} nodes ({shape}), but {input} gives {given}"),
-            )
-            .help("give one address a rank"),
-        );
-    } else if given > ranks {
-        found.push(Diagnostic::warning(
-            TOO_MANY_NODES,
-            place.clone(),
-            format!("{input} gives {given} nodes, but the job uses {ranks} ({shape}): the others have nothing to run"),
-        ));
-        placement.nodes.truncate(ranks);
-    }
-    let is_loopback = |node: &String| {
-        node.parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
-    };
-    if !placement.nodes.iter().all(is_loopback) {
-        for node in placement.nodes.iter().filter(|node| is_loopback(node)) {
-            found.push(
-                Diagnostic::warning(LOOPBACK, place.clone(), format!("{input} has the loopback address {node} among addresses of other machines: no other rank can reach it"))
-                    .help("the node's name resolves to itself in /etc/hosts; give the address of its network interface"),
-            );
-        }
-    }
-    for (rank, node) in placement.nodes.iter().enumerate() {
-        if placement.nodes[..rank].contains(node) {
-            found.push(
-                Diagnostic::error(
-                    PORT_TWICE,
-                    place.clone(),
-                    format!("{input} names {node} for two ranks"),
-                )
-                .help("several workers on one node are a packed layout: see `--layout`"),
-            );
-        }
-    }
-}
-
-/// The process's own rank must be one of the job's; with `--role` it may be left out where it is clear.
-fn check_rank(
-    settings: &Settings,
-    placement: &mut Placement,
-    counts: &WorkerCounts,
-    found: &mut Diagnostics,
-) {
-    let last = placement.ranks.saturating_sub(1);
-    let Some(rank) = &settings.rank else {
-        if let Some(role) = &settings.role {
-            let mut ranks = placement
-                .slots
-                .iter()
-                .filter(|slot| slot.role == role.value)
-                .map(|slot| slot.rank);
-            placement.rank = ranks
-                .next()
-                .filter(|first| ranks.all(|rank| rank == *first));
-        }
-        return;
-    };
-    let given = named(&rank.source, "--rank", rank.value);
-    let input = match &rank.source {
-        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-        _ => "--rank".into(),
-    };
-    if rank.value > last {
-        found.push(
-            Diagnostic::error(
-                BAD_RANK,
-                Place::Input(input),
-                format!(
-                    "{given} is outside the job: {} has ranks 0 to {last}",
-                    shape_of(counts)
-                ),
-            )
-            .help("start one launcher a node, with ranks from 0"),
-        );
-    } else if let Some(role) = &settings.role
-        && !placement
-            .slots
-            .iter()
-            .any(|slot| slot.rank == rank.value && slot.role == role.value)
-    {
-        found.push(Diagnostic::error(
-            CONTRADICTION,
-            Place::Input("--role".into()),
-            format!(
-                "`--role {}` contradicts {given}, which has no such worker ({})",
-                role.value,
-                shape_of(counts)
-            ),
-        ));
-    }
-}
-
-/// Which ports each node binds; no port twice on one node.
-fn check_ports(settings: &Settings, placement: &Placement, found: &mut Diagnostics) {
-    struct Use {
-        first: u32,
-        count: u32,
-        what: String,
-    }
-    let ports = &settings.ports;
-    for rank in 0..placement.ranks {
-        let mut uses = Vec::new();
-        if rank == 0 && placement.has_router {
-            for (port, option, what) in [
-                (&ports.router, "--router-port or ROUTER_PORT", "the router"),
-                (
-                    &ports.prometheus,
-                    "--prometheus-port or PROMETHEUS_PORT",
-                    "its metrics",
-                ),
-            ] {
-                uses.push(Use {
-                    first: port.value.get().into(),
-                    count: 1,
-                    what: format!("{} ({what})", named(&port.source, option, port.value)),
-                });
-            }
-        }
-        for slot in placement
-            .slots
-            .iter()
-            .filter(|slot| slot.rank == rank || !placement.has_router)
-        {
-            let option = match slot.role {
-                Role::Prefill => "--prefill-port or PREFILL_PORT",
-                Role::Decode => "--decode-port or DECODE_PORT",
-                Role::Standalone => "--server-port",
-            };
-            uses.push(Use {
-                first: slot.port.value.get().into(),
-                count: 1,
-                what: format!(
-                    "{} ({})",
-                    named(&slot.port.source, option, slot.port.value),
-                    slot.name
-                ),
-            });
-            let tp = settings.tp.get(slot.role).value;
-            if slot.role == Role::Prefill && settings.kv_transfer.prefill.is_none() {
-                let what = named(
-                    &ports.handshake.source,
-                    "--handshake-port or HANDSHAKE_PORT",
-                    slot.handshake,
-                );
-                uses.push(Use {
-                    first: slot.handshake.get().into(),
-                    count: tp,
-                    what: format!(
-                        "{what} and the {} after it (KV transfer of {})",
-                        tp - 1,
-                        slot.name
-                    ),
-                });
-            }
-            if settings.mode.get(slot.role).value.dp_attention() {
-                uses.push(Use {
-                    first: slot.dp_master.get().into(),
-                    count: 1,
-                    what: format!(
-                        "ATOM_DP_MASTER_PORT {} (rendezvous of {})",
-                        slot.dp_master, slot.name
-                    ),
-                });
-            }
-        }
-        for (position, one) in uses.iter().enumerate() {
-            if one.first + one.count > 65536 {
-                found.push(Diagnostic::error(
-                    PORT_TWICE,
-                    Place::Whole,
-                    format!("{} runs past port 65535", one.what),
-                ));
-            }
-            for other in &uses[..position] {
-                let first = one.first.max(other.first);
-                if first < (one.first + one.count).min(other.first + other.count) {
-                    found.push(
-                        Diagnostic::error(
-                            PORT_TWICE,
-                            Place::Whole,
-                            format!(
-                                "port {first} is used twice on rank {rank}: {} and {}",
-                                other.what, one.what
-                            ),
-                        )
-                        .help("give one of them another port"),
-                    );
-                }
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::checks::{BAD_RANK, TOO_FEW_NODES, TP_TOO_LARGE};
     use super::*;
     use crate::input::settings;
 
@@ -576,7 +288,7 @@ mod tests {
     fn prefill_ranks_come_first() {
         let (placement, found) = placed(
             &[("xP", "2"), ("yD", "1"), ("IPADDRS", "a,b,c")],
-            &Default::default(),
+            &crate::cli::JobArgs::default(),
         );
         assert!(found.0.is_empty(), "{found:?}");
         assert_eq!(roles(&placement), ["prefill-0", "prefill-1", "decode-2"]);
@@ -677,7 +389,7 @@ mod tests {
             ("PREFILL_TP_SIZE", "16"),
             ("ROUTER_PORT", "8010"),
         ];
-        let (_, found) = placed(&env, &Default::default());
+        let (_, found) = placed(&env, &crate::cli::JobArgs::default());
         let codes: Vec<&str> = found.0.iter().map(|finding| finding.code.0).collect();
         for code in [TP_TOO_LARGE, TOO_FEW_NODES, BAD_RANK, PORT_TWICE] {
             assert!(codes.contains(&code.0), "{codes:?}");
@@ -686,7 +398,7 @@ mod tests {
 
     #[test]
     fn without_a_topology_the_worker_stands_alone() {
-        let (placement, found) = placed(&[("SLURM_PROCID", "3")], &Default::default());
+        let (placement, found) = placed(&[("SLURM_PROCID", "3")], &crate::cli::JobArgs::default());
         assert!(found.0.is_empty());
         assert_eq!(roles(&placement), ["standalone-0"]);
         assert!(!placement.has_router);

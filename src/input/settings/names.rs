@@ -1,0 +1,100 @@
+//! The variables that settings are read from, and names that look like them.
+
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::environment::Environment;
+use crate::input::models_file::visible;
+
+const MISSPELT: Code = Code("misspelt-variable");
+
+/// All variables that a setting is read from, for near misses and for the docs.
+pub const VARIABLES: &[&str] = &[
+    "ATOM_MODELS_FILE",
+    "ATOM_PYTHON",
+    "ATOM_ROUTER",
+    "ATOM_WS_PATH",
+    "ATOMESH_WORKER_CACHE_BASE",
+    "BENCHMARK_LOGS_DIR",
+    "BENCH_MAX_CONCURRENCY",
+    "BLOCK_SIZE",
+    "DECODE_ENABLE_DP",
+    "DECODE_ENABLE_EP",
+    "DECODE_EXTRA_SERVER_ARGS",
+    "DECODE_KV_TRANSFER_CONFIG",
+    "DECODE_MAX_NUM_SEQS",
+    "DECODE_MTP_SIZE",
+    "DECODE_PORT",
+    "DECODE_TP_SIZE",
+    "ENABLE_DP",
+    "ENABLE_EP",
+    "ENABLE_PREFIX_CACHING",
+    "EXTRA_SERVER_ARGS",
+    "GPUS_PER_NODE",
+    "HANDSHAKE_PORT",
+    "IPADDRS",
+    "IS_AGENTIC",
+    "KV_CACHE_DTYPE",
+    "MAX_MODEL_LEN",
+    "MAX_NUM_BATCHED_TOKENS",
+    "MAX_NUM_SEQS",
+    "MEM_FRAC_STATIC",
+    "MODEL_DIR",
+    "MODEL_NAME",
+    "MODEL_PATH",
+    "NODE0_ADDR",
+    "NODE_RANK",
+    "PREFILL_ENABLE_DP",
+    "PREFILL_ENABLE_EP",
+    "PREFILL_EXTRA_SERVER_ARGS",
+    "PREFILL_KV_TRANSFER_CONFIG",
+    "PREFILL_PORT",
+    "PREFILL_TP_SIZE",
+    "PROMETHEUS_PORT",
+    "ROUTER_POLICY",
+    "ROUTER_PORT",
+    "SCHEDULER_DELAY_FACTOR",
+    "SLURM_JOB_NODELIST",
+    "SLURM_PROCID",
+    "SPEC_DECODING",
+    "WAIT_ROUTER_TIMEOUT",
+    "WAIT_SERVER_TIMEOUT",
+    "xP",
+    "yD",
+];
+
+/// Variables of the same job that resemble one of ours and mean something else.
+const NEIGHBOURS: &[&str] = &[
+    "DECODE_NUM_WORKERS",
+    "DECODE_TP",
+    "DECODE_EP",
+    "PREFILL_TP",
+    "PREFILL_EP",
+    "PREFILL_NUM_WORKERS",
+    "PREFILL_ROUTER_POLICY",
+    "DECODE_ROUTER_POLICY",
+];
+
+/// Variables that look like one of ours misspelt: job scripts lost hours to such.
+pub(super) fn near_misses(environment: &Environment, found: &mut Diagnostics) {
+    for name in environment.names() {
+        if name.len() < 8
+            || VARIABLES.contains(&name)
+            || NEIGHBOURS.contains(&name)
+            || !environment.is_set(name)
+        {
+            continue;
+        }
+        let near = VARIABLES
+            .iter()
+            .filter(|known| known.len() >= 8 && strsim::osa_distance(name, known) == 1);
+        for known in near {
+            found.push(Diagnostic::warning(
+                MISSPELT,
+                Place::Input(name.to_owned()),
+                format!(
+                    "variable {} is not read; did you mean {known}?",
+                    visible(name)
+                ),
+            ));
+        }
+    }
+}

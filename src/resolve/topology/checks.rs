@@ -1,0 +1,295 @@
+//! What contradicts itself in a topology: sizes, addresses, ranks, ports. Every check reports all it finds.
+
+use super::{MAX_TP, PORT_TWICE, Placement};
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::provenance::Source;
+use crate::domain::settings::{Settings, WorkerCounts};
+use crate::domain::topology::Role;
+use crate::resolve::{CONTRADICTION, named};
+
+pub(super) const BAD_RANK: Code = Code("rank-outside-topology");
+pub(super) const TOO_FEW_NODES: Code = Code("too-few-nodes");
+pub(super) const TOO_MANY_NODES: Code = Code("too-many-nodes");
+pub(super) const TP_TOO_LARGE: Code = Code("tensor-parallel-too-large");
+pub(super) const LOOPBACK: Code = Code("loopback-address");
+pub(super) const NO_ADDRESSES: Code = Code("no-addresses");
+
+pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: &mut Diagnostics) {
+    let gpus = &settings.gpus_per_node;
+    for role in Role::ALL {
+        if !shapes.iter().any(|(_, of, _)| *of == role) {
+            continue;
+        }
+        let tp = settings.tp.get(role);
+        let option = format!("--{role}-tp");
+        let given = named(
+            &tp.source,
+            if role == Role::Standalone {
+                "--tp"
+            } else {
+                &option
+            },
+            tp.value,
+        );
+        let input = match &tp.source {
+            Source::CommandLine(name) | Source::Environment(name) => name.clone(),
+            _ => "--tp".into(),
+        };
+        if tp.value > MAX_TP {
+            found.push(
+                Diagnostic::error(
+                    TP_TOO_LARGE,
+                    Place::Input(input),
+                    format!("{given} is above {MAX_TP}: a worker cannot span nodes, and ATOM refuses more"),
+                )
+                .help("use more workers, each of one node"),
+            );
+        } else if tp.value > gpus.value {
+            let per_node = named(&gpus.source, "--gpus-per-node", gpus.value);
+            found.push(Diagnostic::error(
+                TP_TOO_LARGE,
+                Place::Input(input),
+                format!("{given} is above the GPUs of a node, {per_node}"),
+            ));
+        }
+    }
+}
+
+fn shape_of(counts: &WorkerCounts) -> String {
+    let x = named(
+        &counts.prefill.source,
+        "--prefill-workers",
+        counts.prefill.value,
+    );
+    let y = named(
+        &counts.decode.source,
+        "--decode-workers",
+        counts.decode.value,
+    );
+    format!("{x}, {y}")
+}
+
+pub(super) fn check_nodes(
+    placement: &mut Placement,
+    counts: &WorkerCounts,
+    found: &mut Diagnostics,
+) {
+    let (ranks, given) = (placement.ranks as usize, placement.nodes.len());
+    let input = match &placement.nodes_source {
+        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
+        _ => "--nodes".into(),
+    };
+    let place = Place::Input(input.clone());
+    let shape = shape_of(counts);
+    if given == 0 {
+        if ranks > 1 {
+            found.push(
+                Diagnostic::warning(
+                    NO_ADDRESSES,
+                    place,
+                    format!("no addresses of the {ranks} nodes are given ({shape})"),
+                )
+                .help("set IPADDRS or `--nodes`: the router and the other ranks need them"),
+            );
+        }
+        return;
+    }
+    if given < ranks {
+        found.push(
+            Diagnostic::error(
+                TOO_FEW_NODES,
+                place.clone(),
+                format!("the job needs {ranks} nodes ({shape}), but {input} gives {given}"),
+            )
+            .help("give one address a rank"),
+        );
+    } else if given > ranks {
+        found.push(Diagnostic::warning(
+            TOO_MANY_NODES,
+            place.clone(),
+            format!("{input} gives {given} nodes, but the job uses {ranks} ({shape}): the others have nothing to run"),
+        ));
+        placement.nodes.truncate(ranks);
+    }
+    let is_loopback = |node: &String| {
+        node.parse::<std::net::IpAddr>()
+            .is_ok_and(|ip| ip.is_loopback())
+    };
+    if !placement.nodes.iter().all(is_loopback) {
+        for node in placement.nodes.iter().filter(|node| is_loopback(node)) {
+            found.push(
+                Diagnostic::warning(LOOPBACK, place.clone(), format!("{input} has the loopback address {node} among addresses of other machines: no other rank can reach it"))
+                    .help("the node's name resolves to itself in /etc/hosts; give the address of its network interface"),
+            );
+        }
+    }
+    for (rank, node) in placement.nodes.iter().enumerate() {
+        if placement.nodes[..rank].contains(node) {
+            found.push(
+                Diagnostic::error(
+                    PORT_TWICE,
+                    place.clone(),
+                    format!("{input} names {node} for two ranks"),
+                )
+                .help("several workers on one node are a packed layout: see `--layout`"),
+            );
+        }
+    }
+}
+
+/// The process's own rank must be one of the job's; with `--role` it may be left out where it is clear.
+pub(super) fn check_rank(
+    settings: &Settings,
+    placement: &mut Placement,
+    counts: &WorkerCounts,
+    found: &mut Diagnostics,
+) {
+    let last = placement.ranks.saturating_sub(1);
+    let Some(rank) = &settings.rank else {
+        if let Some(role) = &settings.role {
+            let mut ranks = placement
+                .slots
+                .iter()
+                .filter(|slot| slot.role == role.value)
+                .map(|slot| slot.rank);
+            placement.rank = ranks
+                .next()
+                .filter(|first| ranks.all(|rank| rank == *first));
+        }
+        return;
+    };
+    let given = named(&rank.source, "--rank", rank.value);
+    let input = match &rank.source {
+        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
+        _ => "--rank".into(),
+    };
+    if rank.value > last {
+        found.push(
+            Diagnostic::error(
+                BAD_RANK,
+                Place::Input(input),
+                format!(
+                    "{given} is outside the job: {} has ranks 0 to {last}",
+                    shape_of(counts)
+                ),
+            )
+            .help("start one launcher a node, with ranks from 0"),
+        );
+    } else if let Some(role) = &settings.role
+        && !placement
+            .slots
+            .iter()
+            .any(|slot| slot.rank == rank.value && slot.role == role.value)
+    {
+        found.push(Diagnostic::error(
+            CONTRADICTION,
+            Place::Input("--role".into()),
+            format!(
+                "`--role {}` contradicts {given}, which has no such worker ({})",
+                role.value,
+                shape_of(counts)
+            ),
+        ));
+    }
+}
+
+/// Which ports each node binds; no port twice on one node.
+pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mut Diagnostics) {
+    struct Use {
+        first: u32,
+        count: u32,
+        what: String,
+    }
+    let ports = &settings.ports;
+    for rank in 0..placement.ranks {
+        let mut uses = Vec::new();
+        if rank == 0 && placement.has_router {
+            for (port, option, what) in [
+                (&ports.router, "--router-port or ROUTER_PORT", "the router"),
+                (
+                    &ports.prometheus,
+                    "--prometheus-port or PROMETHEUS_PORT",
+                    "its metrics",
+                ),
+            ] {
+                uses.push(Use {
+                    first: port.value.get().into(),
+                    count: 1,
+                    what: format!("{} ({what})", named(&port.source, option, port.value)),
+                });
+            }
+        }
+        for slot in placement
+            .slots
+            .iter()
+            .filter(|slot| slot.rank == rank || !placement.has_router)
+        {
+            let option = match slot.role {
+                Role::Prefill => "--prefill-port or PREFILL_PORT",
+                Role::Decode => "--decode-port or DECODE_PORT",
+                Role::Standalone => "--server-port",
+            };
+            uses.push(Use {
+                first: slot.port.value.get().into(),
+                count: 1,
+                what: format!(
+                    "{} ({})",
+                    named(&slot.port.source, option, slot.port.value),
+                    slot.name
+                ),
+            });
+            let tp = settings.tp.get(slot.role).value;
+            if slot.role == Role::Prefill && settings.kv_transfer.prefill.is_none() {
+                let what = named(
+                    &ports.handshake.source,
+                    "--handshake-port or HANDSHAKE_PORT",
+                    slot.handshake,
+                );
+                uses.push(Use {
+                    first: slot.handshake.get().into(),
+                    count: tp,
+                    what: format!(
+                        "{what} and the {} after it (KV transfer of {})",
+                        tp - 1,
+                        slot.name
+                    ),
+                });
+            }
+            if settings.mode.get(slot.role).value.dp_attention() {
+                uses.push(Use {
+                    first: slot.dp_master.get().into(),
+                    count: 1,
+                    what: format!(
+                        "ATOM_DP_MASTER_PORT {} (rendezvous of {})",
+                        slot.dp_master, slot.name
+                    ),
+                });
+            }
+        }
+        for (position, one) in uses.iter().enumerate() {
+            if one.first + one.count > 65536 {
+                found.push(Diagnostic::error(
+                    PORT_TWICE,
+                    Place::Whole,
+                    format!("{} runs past port 65535", one.what),
+                ));
+            }
+            for other in &uses[..position] {
+                let first = one.first.max(other.first);
+                if first < (one.first + one.count).min(other.first + other.count) {
+                    found.push(
+                        Diagnostic::error(
+                            PORT_TWICE,
+                            Place::Whole,
+                            format!(
+                                "port {first} is used twice on rank {rank}: {} and {}",
+                                other.what, one.what
+                            ),
+                        )
+                        .help("give one of them another port"),
+                    );
+                }
+            }
+        }
+    }
+}

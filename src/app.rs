@@ -4,11 +4,11 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{
-    Cli, Command, DiffArgs, DiffFormat, ExplainArgs, JobArgs, LaunchArgs, ModelsArgs, TextFormat,
-    explain_subject,
+    Cli, Command, CompletionsArgs, DiffArgs, DiffFormat, ExplainArgs, JobArgs, LaunchArgs, ManArgs,
+    ModelsArgs, PlanArgs, PlanFormat, TextFormat, explain_subject,
 };
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
@@ -43,9 +43,13 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         None => launch(&cli.launch),
+        Some(Command::Plan(args)) => plan_command(&args),
         Some(Command::Explain(args)) => explain_command(&args),
         Some(Command::Models(args)) => models_command(&args),
         Some(Command::Diff(args)) => diff_command(&args),
+        Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
+        Some(Command::Completions(args)) => completions_command(&args),
+        Some(Command::Man(args)) => man_command(&args),
     };
     ExitCode::from(outcome.unwrap_or_else(|error| {
         render::to_stderr(&format!("error: {error:#}\n"));
@@ -100,10 +104,18 @@ struct Job {
 
 impl Job {
     /// Read environment, settings and models file; `Err` is an exit code after the findings were printed.
-    fn read(args: &JobArgs, trailing: &[String]) -> Result<Self, u8> {
+    fn read(args: &JobArgs, trailing: &[String], env_file: Option<&str>) -> Result<Self, u8> {
         talk(args.verbose, args.quiet);
-        let environment = input::environment();
-        let (mut settings, mut findings) = input::settings::read(args, &environment);
+        let mut environment = input::environment();
+        let mut findings = Diagnostics::default();
+        if let Some(path) = env_file {
+            match models_file::read_text(path, "env file") {
+                Ok(text) => input::env_file::overlay(path, &text, &mut environment, &mut findings),
+                Err(problem) => findings.push(problem),
+            }
+        }
+        let (mut settings, more) = input::settings::read(args, &environment);
+        findings.extend(more);
         settings.trailing_args = trailing.to_vec();
         let loaded = match input::models(args.file.models_file.as_deref(), &environment) {
             Ok(loaded) => loaded,
@@ -243,7 +255,7 @@ fn names(workers: &[&WorkerPlan]) -> String {
 
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &args.trailing) {
+    let mut job = match Job::read(&args.job, &args.trailing, None) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -282,9 +294,103 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     Ok(failure.code)
 }
 
+/// Data on stdout.
+fn print(text: &str) -> anyhow::Result<u8> {
+    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}
+
+/// `atom-launch plan`
+fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
+    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+        Ok(job) => job,
+        Err(code) => return Ok(code),
+    };
+    let (plan, _) = match job.plan() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    if report(
+        &job.findings,
+        Some(&job.loaded.models.file),
+        &job.environment,
+        "there is no plan",
+    ) {
+        return Ok(exit::USAGE);
+    }
+    // Only an option narrows the plan: NODE_RANK is in every job's environment.
+    let only = args
+        .job
+        .rank
+        .as_ref()
+        .and(job.settings.rank.as_ref())
+        .map(|rank| rank.value);
+    print(&match args.format {
+        PlanFormat::Text => render::plan::text(&plan, only),
+        PlanFormat::Json => render::pretty(&render::plan::as_json(&plan, only)),
+        PlanFormat::Shell => render::plan::shell(&plan, only),
+    })
+}
+
+/// `atom-launch completions SHELL`
+fn completions_command(args: &CompletionsArgs) -> anyhow::Result<u8> {
+    let mut command = Cli::command();
+    // A models file that cannot be read takes nothing from the rest.
+    let names: Vec<String> = input::models(args.file.models_file.as_deref(), &input::environment())
+        .map(|loaded| loaded.models.names().map(str::to_owned).collect())
+        .unwrap_or_default();
+    command = with_models(command, &names);
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "atom-launch", &mut script);
+    render::to_stdout(&script).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}
+
+/// `--model` with the known names as its values, here and in every subcommand.
+fn with_models(command: clap::Command, names: &[String]) -> clap::Command {
+    let has_model = command.get_arguments().any(|arg| arg.get_id() == "model");
+    let command = if has_model && !names.is_empty() {
+        let values = clap::builder::PossibleValuesParser::new(names.to_vec());
+        command.mut_arg("model", |arg| arg.value_parser(values))
+    } else {
+        command
+    };
+    command.mut_subcommands(|subcommand| with_models(subcommand, names))
+}
+
+/// `atom-launch man`
+fn man_command(args: &ManArgs) -> anyhow::Result<u8> {
+    let mut command = Cli::command();
+    command.build();
+    let page = match &args.subcommand {
+        None => command,
+        Some(name) => {
+            let Some(found) = command.find_subcommand(name) else {
+                let known: Vec<&str> = command
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
+                render::to_stderr(&format!(
+                    "error: no subcommand `{}`; there are {}\n",
+                    name.escape_debug(),
+                    known.join(", ")
+                ));
+                return Ok(exit::USAGE);
+            };
+            found.clone()
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page)
+        .render(&mut text)
+        .context("cannot render the manual page")?;
+    render::to_stdout(&text).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}
+
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &[]) {
+    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -368,7 +474,7 @@ fn diff_command(args: &DiffArgs) -> anyhow::Result<u8> {
         return Ok(exit::USAGE);
     }
     let load = |path: &String| -> Option<Loaded> {
-        match models_file::read_text(path) {
+        match models_file::read_text(path, "models file") {
             Ok(text) => {
                 let name = if path == "-" { "<stdin>" } else { path };
                 let origin = Origin::Path {

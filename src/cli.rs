@@ -36,12 +36,20 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Show what every rank of a job will run: role, address, GPUs, ports, command.
+    Plan(PlanArgs),
     /// Show where each argument and variable comes from, and what it displaced.
     Explain(ExplainArgs),
     /// List the models and which modes and methods each has.
     Models(ModelsArgs),
     /// Show what a change of the models file does to every resolved command.
     Diff(DiffArgs),
+    /// Print the JSON Schema of models files.
+    Schema,
+    /// Print completions for a shell, with the names of the models.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or that of a subcommand.
+    Man(ManArgs),
 }
 
 /// How a command is printed.
@@ -90,12 +98,68 @@ pub struct LaunchArgs {
     pub trailing: Vec<String>,
 }
 
+/// How a plan is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum PlanFormat {
+    /// A table of 100 columns.
+    #[default]
+    Text,
+    /// JSON, described in docs/plan.md.
+    Json,
+    /// The commands for bash.
+    Shell,
+}
+
+/// `atom-launch plan`; `--rank N` shows that rank alone.
+#[derive(Debug, Args)]
+pub struct PlanArgs {
+    /// The job.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Where the job's variables are, besides the environment.
+    #[command(flatten)]
+    pub env_file: EnvFileArgs,
+    /// Form of the plan.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub format: PlanFormat,
+}
+
+/// A job's variables in a file.
+#[derive(Debug, Clone, Default, Args)]
+pub struct EnvFileArgs {
+    /// Read NAME=VALUE and `export NAME=VALUE` lines of a job script or env file; they win over the environment.
+    #[arg(long, value_name = "FILE", help_heading = "Topology")]
+    pub env_file: Option<String>,
+}
+
+/// `atom-launch completions SHELL`
+#[derive(Debug, Args)]
+pub struct CompletionsArgs {
+    /// Which shell.
+    #[arg(value_enum, value_name = "SHELL")]
+    pub shell: clap_complete::Shell,
+    /// Which models.
+    #[command(flatten)]
+    pub file: ModelsFileArgs,
+}
+
+/// `atom-launch man [SUBCOMMAND]`
+#[derive(Debug, Args)]
+pub struct ManArgs {
+    /// Subcommand; without it the program's own page.
+    #[arg(value_name = "SUBCOMMAND")]
+    pub subcommand: Option<String>,
+}
+
 /// `atom-launch explain [FLAG|VARIABLE]`
 #[derive(Debug, Args)]
 pub struct ExplainArgs {
     /// The job.
     #[command(flatten)]
     pub job: JobArgs,
+    /// Where the job's variables are, besides the environment.
+    #[command(flatten)]
+    pub env_file: EnvFileArgs,
     /// Form of the answer.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub format: TextFormat,

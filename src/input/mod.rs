@@ -1,5 +1,6 @@
 //! Everything that is read: command line, environment, files, host. Only this folder may read them, once, before anything is decided.
 
+pub mod env_file;
 pub mod host;
 pub mod hostlist;
 pub mod json;
@@ -51,7 +52,7 @@ pub fn models(option: Option<&str>, environment: &Environment) -> Result<Loaded,
             format!("{named_by} is empty"),
         )]));
     }
-    match models_file::read_text(&path) {
+    match models_file::read_text(&path, "models file") {
         Ok(text) => Ok(models_file::load(
             if path == "-" {
                 "<stdin>".to_owned()

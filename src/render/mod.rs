@@ -6,6 +6,8 @@ pub mod diagnostic;
 pub mod diff;
 pub mod explain;
 pub mod models;
+pub mod plan;
+pub mod schema;
 pub mod table;
 
 use std::io::{self, IsTerminal as _, Write};

@@ -39,8 +39,8 @@ const BAD_PAIR: Code = Code("bad-pair");
 const BAD_JSON: Code = Code("bad-json");
 const BAD_NUMBER: Code = Code("bad-number");
 
-/// Read a file (`-` is standard input) or say why it cannot be: `(name, text)`.
-pub fn read_text(path: &str) -> Result<String, Diagnostic> {
+/// Read a file (`-` is standard input) or say why it cannot be. `what` names it in messages: `models file`.
+pub fn read_text(path: &str, what: &str) -> Result<String, Diagnostic> {
     let fail = |message: String| Diagnostic::error(UNREADABLE, Place::Whole, message);
     let mut bytes = Vec::new();
     let read = if path == "-" {
@@ -57,13 +57,11 @@ pub fn read_text(path: &str) -> Result<String, Diagnostic> {
             std::io::ErrorKind::NotFound => "there is no such file".to_owned(),
             _ => error.to_string(),
         };
-        return Err(fail(format!(
-            "cannot read the models file {path}: {reason}"
-        )));
+        return Err(fail(format!("cannot read the {what} {path}: {reason}")));
     }
     if bytes.len() as u64 > MAX_BYTES {
         return Err(fail(format!(
-            "cannot read the models file {path}: it is larger than {} MiB",
+            "cannot read the {what} {path}: it is larger than {} MiB",
             MAX_BYTES / 1024 / 1024
         )));
     }

@@ -1,12 +1,15 @@
 //! The command that will run: argument groups and variables, each with its origin.
 
 use super::provenance::{Shadowed, Source};
+use super::source::Span;
 
 /// A flag with its values, or any words that belong together.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ArgGroup {
     /// The words as the program receives them; never empty.
     pub words: Vec<String>,
+    /// Where each word stands in the models file; shorter than `words` where they come from elsewhere.
+    pub spans: Vec<Span>,
     /// Where they come from.
     pub source: Source,
     /// What they displaced.
@@ -35,6 +38,25 @@ pub struct Command {
     pub args: Vec<ArgGroup>,
     /// Variables the launcher sets, sorted by name.
     pub env: Vec<EnvVar>,
+}
+
+impl ArgGroup {
+    /// Words that belong together, none of them from the models file.
+    pub fn new(words: Vec<String>, source: Source) -> Self {
+        Self {
+            words,
+            spans: Vec::new(),
+            source,
+            shadowed: Vec::new(),
+        }
+    }
+
+    /// The same with what it displaced.
+    #[must_use]
+    pub fn instead_of(mut self, shadowed: Vec<Shadowed>) -> Self {
+        self.shadowed = shadowed;
+        self
+    }
 }
 
 impl Command {

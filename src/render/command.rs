@@ -81,10 +81,11 @@ mod tests {
 
     #[test]
     fn the_shell_form_is_one_command() {
-        let group = |words: &[&str]| ArgGroup {
-            words: words.iter().map(|word| (*word).to_owned()).collect(),
-            source: Source::Default,
-            shadowed: Vec::new(),
+        let group = |words: &[&str]| {
+            ArgGroup::new(
+                words.iter().map(|word| (*word).to_owned()).collect(),
+                Source::Default,
+            )
         };
         let command = Command {
             program: "python3".into(),

@@ -5,6 +5,7 @@ use crate::domain::command::{ArgGroup, same_option};
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::domain::models::{ModelEntry, Words};
 use crate::domain::provenance::{Source, Sourced};
+use crate::domain::source::Span;
 use crate::domain::topology::{Mode, Role};
 
 const MODE_WITHOUT_FLAGS: Code = Code("mode-without-flags");
@@ -141,36 +142,42 @@ pub fn field_groups(
     let Some((field, words)) = used else {
         return Vec::new();
     };
-    let words_of = |words: &Words| {
-        words
-            .words
-            .iter()
-            .map(|word| word.value.clone())
-            .collect::<Vec<_>>()
-    };
-    let mut groups = group(words_of(words), &inputs.field(field, words.span));
+    let located = words
+        .words
+        .iter()
+        .map(|word| (word.value.clone(), Some(word.span)));
+    let mut groups = gather(located, &inputs.field(field, words.span));
     if let (Some((shared, lost)), Some(first)) = (displaced, groups.first_mut()) {
+        let text: Vec<&str> = lost.words.iter().map(|word| word.value.as_str()).collect();
         first
             .shadowed
-            .push(inputs.lost(shared, lost.span, words_of(lost).join(" ")));
+            .push(inputs.lost(shared, lost.span, text.join(" ")));
     }
     groups
 }
 
 /// Words in groups of a flag and its values.
 pub fn group(words: Vec<String>, source: &Source) -> Vec<ArgGroup> {
+    gather(words.into_iter().map(|word| (word, None)), source)
+}
+
+fn gather(words: impl Iterator<Item = (String, Option<Span>)>, source: &Source) -> Vec<ArgGroup> {
     let mut groups: Vec<ArgGroup> = Vec::new();
-    for word in words {
-        let is_flag = word.starts_with('-')
-            && !word[1..].starts_with(|c: char| c.is_ascii_digit() || c == '.')
-            && !word.contains(' ');
+    for (word, span) in words {
+        let number = word
+            .get(1..)
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_digit() || c == '.'));
+        let is_flag = word.starts_with('-') && !number && !word.contains(' ');
         match groups.last_mut() {
-            Some(last) if !is_flag => last.words.push(word),
-            _ => groups.push(ArgGroup {
-                words: vec![word],
-                source: source.clone(),
-                shadowed: Vec::new(),
-            }),
+            Some(last) if !is_flag => {
+                last.words.push(word);
+                last.spans.extend(span);
+            }
+            _ => {
+                let mut group = ArgGroup::new(vec![word], source.clone());
+                group.spans.extend(span);
+                groups.push(group);
+            }
         }
     }
     groups

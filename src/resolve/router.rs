@@ -18,15 +18,18 @@ pub fn address(settings: &Settings, placement: &Placement) -> String {
 
 /// `ROUTER launch …` with every worker's URL, prefill first.
 pub fn plan(settings: &Settings, placement: &Placement, workers: &[WorkerPlan]) -> RouterPlan {
-    let words = |words: &[&str], source: &Source| ArgGroup {
-        words: words.iter().map(|word| (*word).to_owned()).collect(),
-        source: source.clone(),
-        shadowed: Vec::new(),
+    let words = |words: &[&str], source: &Source| {
+        ArgGroup::new(
+            words.iter().map(|word| (*word).to_owned()).collect(),
+            source.clone(),
+        )
     };
-    let setting = |flag: &str, value: &Sourced<String>| ArgGroup {
-        words: vec![flag.to_owned(), value.value.clone()],
-        source: value.source.clone(),
-        shadowed: value.shadowed.clone(),
+    let setting = |flag: &str, value: &Sourced<String>| {
+        ArgGroup::new(
+            vec![flag.to_owned(), value.value.clone()],
+            value.source.clone(),
+        )
+        .instead_of(value.shadowed.clone())
     };
     let port =
         |value: &Sourced<crate::domain::topology::Port>| value.clone().map(|port| port.to_string());

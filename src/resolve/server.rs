@@ -14,19 +14,18 @@ use crate::plan::{Speculation, WorkerPlan};
 pub const MODULE: &str = "atom.entrypoints.openai_server";
 
 fn fixed(words: &[&str]) -> ArgGroup {
-    ArgGroup {
-        words: words.iter().map(|word| (*word).to_owned()).collect(),
-        source: Source::Default,
-        shadowed: Vec::new(),
-    }
+    ArgGroup::new(
+        words.iter().map(|word| (*word).to_owned()).collect(),
+        Source::Default,
+    )
 }
 
 fn setting<T: ToString>(flag: &str, value: &Sourced<T>) -> ArgGroup {
-    ArgGroup {
-        words: vec![flag.to_owned(), value.value.to_string()],
-        source: value.source.clone(),
-        shadowed: value.shadowed.clone(),
-    }
+    ArgGroup::new(
+        vec![flag.to_owned(), value.value.to_string()],
+        value.source.clone(),
+    )
+    .instead_of(value.shadowed.clone())
 }
 
 /// Extra arguments: the shared ones, the role's, then the words after `--`.

@@ -16,10 +16,11 @@ fn json_group(
     field: &'static str,
     json: &JsonText,
 ) -> Option<ArgGroup> {
-    (!json.0.value.is_empty()).then(|| ArgGroup {
-        words: vec![flag.to_owned(), json.0.value.clone()],
-        source: inputs.field(field, json.0.span),
-        shadowed: Vec::new(),
+    (!json.0.value.is_empty()).then(|| {
+        ArgGroup::new(
+            vec![flag.to_owned(), json.0.value.clone()],
+            inputs.field(field, json.0.span),
+        )
     })
 }
 
@@ -65,11 +66,7 @@ pub fn prefix_caching(inputs: Inputs<'_>, role: Role) -> Option<ArgGroup> {
     } else {
         "--no-enable_prefix_caching"
     };
-    Some(ArgGroup {
-        words: vec![flag.to_owned()],
-        source: setting.source,
-        shadowed: setting.shadowed,
-    })
+    Some(ArgGroup::new(vec![flag.to_owned()], setting.source).instead_of(setting.shadowed))
 }
 
 /// Address that a worker announces: `--host-ip`, its node's own address, the address of the route out.
@@ -125,11 +122,10 @@ pub fn kv_transfer(
         Role::Standalone => return None,
     };
     if let Some(given) = inputs.settings.kv_transfer.get(slot.role) {
-        return Some(ArgGroup {
-            words: vec![FLAG.into(), given.value.clone()],
-            source: given.source.clone(),
-            shadowed: given.shadowed.clone(),
-        });
+        return Some(
+            ArgGroup::new(vec![FLAG.into(), given.value.clone()], given.source.clone())
+                .instead_of(given.shadowed.clone()),
+        );
     }
     let Some(host_ip) = host_ip else {
         found.push(
@@ -150,15 +146,17 @@ pub fn kv_transfer(
     };
     let port = &inputs.settings.ports.handshake;
     let json = serde_json::to_string(&config).unwrap_or_default();
-    Some(ArgGroup {
-        words: vec![FLAG.into(), json],
-        source: Source::Derived(format!(
-            "role {}; handshake port: {}",
-            slot.role,
-            super::named(&port.source, "--handshake-port", slot.handshake)
-        )),
-        shadowed: port.shadowed.clone(),
-    })
+    Some(
+        ArgGroup::new(
+            vec![FLAG.into(), json],
+            Source::Derived(format!(
+                "role {}; handshake port: {}",
+                slot.role,
+                super::named(&port.source, "--handshake-port", slot.handshake)
+            )),
+        )
+        .instead_of(port.shadowed.clone()),
+    )
 }
 
 /// The generated value, keys in the order that the old script used. `proxy_ip` is read by images before 2026-07-08 only.

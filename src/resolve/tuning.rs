@@ -85,11 +85,10 @@ pub fn numbers(inputs: Inputs<'_>, role: Role) -> Vec<ArgGroup> {
                 value = decode_max_num_seqs(inputs, value);
             }
             let value = value?;
-            Some(ArgGroup {
-                words: vec![spec.flag.to_owned(), value.value],
-                source: value.source,
-                shadowed: value.shadowed,
-            })
+            Some(
+                ArgGroup::new(vec![spec.flag.to_owned(), value.value], value.source)
+                    .instead_of(value.shadowed),
+            )
         })
         .collect()
 }
@@ -169,16 +168,12 @@ pub fn capture_sizes(inputs: Inputs<'_>, role: Role) -> Option<ArgGroup> {
     };
     let mut present = candidates.into_iter().flatten();
     let winner = present.next()?;
-    Some(ArgGroup {
-        words: vec!["--cudagraph-capture-sizes".into(), text(&winner.value)],
-        source: winner.source,
-        shadowed: present
-            .map(|loser| Shadowed {
-                value: text(&loser.value),
-                source: loser.source,
-            })
-            .collect(),
-    })
+    let words = vec!["--cudagraph-capture-sizes".into(), text(&winner.value)];
+    let lost = present.map(|loser| Shadowed {
+        value: text(&loser.value),
+        source: loser.source,
+    });
+    Some(ArgGroup::new(words, winner.source).instead_of(lost.collect()))
 }
 
 #[cfg(test)]

@@ -2,4 +2,5 @@
 //!
 //! Nothing here starts a process, opens a file or reads a variable: words and texts go in, findings come out.
 
+pub mod help;
 pub mod table;

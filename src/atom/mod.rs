@@ -2,5 +2,6 @@
 //!
 //! Nothing here starts a process, opens a file or reads a variable: words and texts go in, findings come out.
 
+pub mod argparse;
 pub mod help;
 pub mod table;

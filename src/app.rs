@@ -6,11 +6,15 @@ use std::process::ExitCode;
 use anyhow::Context as _;
 use clap::{CommandFactory as _, Parser as _};
 
+use crate::atom::table::Table;
+use crate::check;
 use crate::cli::{
-    Cli, Command, CompletionsArgs, DiffArgs, DiffFormat, ExplainArgs, JobArgs, LaunchArgs, ManArgs,
-    ModelsArgs, PlanArgs, PlanFormat, TextFormat, explain_subject,
+    CheckArgs, CheckFormat, Cli, Command, CompletionsArgs, DiffArgs, DiffFormat, ExplainArgs,
+    JobArgs, LaunchArgs, ManArgs, ModelsArgs, PlanArgs, PlanFormat, TextFormat, explain_subject,
 };
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place, nearest};
+use crate::domain::codes;
+use crate::domain::codes::WHICH_WORKER;
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::{ModelEntry, Origin};
 use crate::domain::settings::Settings;
@@ -45,6 +49,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         None => launch(&cli.launch),
         Some(Command::Plan(args)) => plan_command(&args),
         Some(Command::Explain(args)) => explain_command(&args),
+        Some(Command::Check(args)) => check_command(&args),
         Some(Command::Models(args)) => models_command(&args),
         Some(Command::Diff(args)) => diff_command(&args),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
@@ -135,6 +140,24 @@ impl Job {
         })
     }
 
+    /// Print the findings of a job that is otherwise ready: errors with their snippets, warnings one line each.
+    fn refuses(&self, consequence: &str) -> bool {
+        if self.findings.has_errors() {
+            return report(
+                &self.findings,
+                Some(&self.loaded.models.file),
+                &self.environment,
+                consequence,
+            );
+        }
+        let warnings = self.findings.0.iter();
+        let text: String = warnings
+            .map(|finding| render::diagnostic::line(finding, Some(&self.loaded.models.file)))
+            .collect();
+        render::to_stderr(&text);
+        false
+    }
+
     fn stop(&self) -> u8 {
         report(
             &self.findings,
@@ -191,13 +214,12 @@ fn own_worker<'a>(
     placement: &topology::Placement,
     settings: &Settings,
 ) -> Result<&'a WorkerPlan, Diagnostic> {
-    const WHICH: Code = Code("which-worker");
     let rank = match placement.rank {
         _ if plan.workers.len() == 1 => plan.workers[0].rank,
         Some(rank) => rank,
         None => {
             return Err(Diagnostic::error(
-                WHICH,
+                WHICH_WORKER,
                 Place::Input("--rank".into()),
                 format!("which of the {} ranks is this?", plan.ranks),
             )
@@ -215,7 +237,7 @@ fn own_worker<'a>(
         .collect();
     match (here.as_slice(), &settings.worker) {
         ([], _) => Err(Diagnostic::error(
-            WHICH,
+            WHICH_WORKER,
             Place::Input("--rank".into()),
             format!("rank {rank} has no worker"),
         )),
@@ -225,7 +247,7 @@ fn own_worker<'a>(
             .copied()
             .ok_or_else(|| {
                 Diagnostic::error(
-                    WHICH,
+                    WHICH_WORKER,
                     Place::Input("--worker".into()),
                     format!("rank {rank} has no worker {}", wanted.value),
                 )
@@ -233,7 +255,7 @@ fn own_worker<'a>(
             }),
         ([only], None) => Ok(only),
         (several, None) => Err(Diagnostic::error(
-            WHICH,
+            WHICH_WORKER,
             Place::Input("--worker".into()),
             format!(
                 "rank {rank} has {} workers; which is to be started?",
@@ -270,12 +292,11 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
             return Ok(job.stop());
         }
     };
-    if report(
-        &job.findings,
-        Some(&job.loaded.models.file),
-        &job.environment,
-        NOTHING_STARTED,
-    ) {
+    if !args.job.no_check {
+        let gpus = job.settings.gpus_per_node.value;
+        job.findings.extend(check::worker(worker, gpus));
+    }
+    if job.refuses(NOTHING_STARTED) {
         return Ok(exit::USAGE);
     }
     if !args.job.quiet {
@@ -310,12 +331,13 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if report(
-        &job.findings,
-        Some(&job.loaded.models.file),
-        &job.environment,
-        "there is no plan",
-    ) {
+    if !args.job.no_check {
+        for worker in &plan.workers {
+            let gpus = job.settings.gpus_per_node.value;
+            job.findings.extend(check::worker(worker, gpus));
+        }
+    }
+    if job.refuses("there is no plan") {
         return Ok(exit::USAGE);
     }
     // Only an option narrows the plan: NODE_RANK is in every job's environment.
@@ -439,6 +461,127 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     Ok(exit::OK)
 }
 
+/// `atom-launch check`
+fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
+    if let Some(code) = &args.explain {
+        return explain_code(code);
+    }
+    let filter = check::Filter {
+        allow: args.allow.clone(),
+        deny: args.deny.clone(),
+    };
+    let mut usage: Vec<String> = filter.unknown().map(unknown_code).collect();
+    let table = server_table(args).unwrap_or_else(|message| {
+        usage.push(message);
+        Table::builtin()
+    });
+    let environment = input::environment();
+    let mut sides = Vec::new();
+    if args.files.is_empty() {
+        match input::models(None, &environment) {
+            Ok(loaded) => sides.push(loaded),
+            Err(problems) => usage.extend(problems.0.into_iter().map(|problem| problem.message)),
+        }
+    }
+    for path in &args.files {
+        match load_file(path, "check") {
+            Ok(loaded) => sides.push(loaded),
+            Err(problem) => usage.push(problem.message),
+        }
+    }
+    if !usage.is_empty() {
+        render::to_stderr(&format!("error: {}\n", usage.join("\nerror: ")));
+        return Ok(exit::USAGE);
+    }
+    let checked: Vec<render::check::Checked> = sides
+        .into_iter()
+        .map(|side| {
+            let found = check::file(&side.models, side.diagnostics, side.notes, &table, &filter);
+            render::check::Checked {
+                file: side.models.file,
+                models: side.models.entries.len(),
+                found,
+            }
+        })
+        .collect();
+    let colour = render::stdout_colour(environment.is_set("NO_COLOR"));
+    let text = match args.format {
+        CheckFormat::Text => render::check::text(&checked, colour),
+        CheckFormat::Json => render::pretty(&render::check::as_json(&checked)),
+        CheckFormat::Github => render::check::github(&checked),
+    };
+    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    let errors = checked.iter().any(|side| side.found.has_errors());
+    Ok(if errors { exit::FOUND } else { exit::OK })
+}
+
+/// The server's options to check against.
+fn server_table(args: &CheckArgs) -> Result<Table, String> {
+    if let Some(date) = &args.atom_date {
+        let date = date
+            .parse()
+            .map_err(|reason| format!("`--atom-date`: {reason}"))?;
+        return Ok(Table::as_of(date));
+    }
+    match &args.server_help {
+        None => Ok(Table::builtin()),
+        Some(path) => {
+            let text =
+                models_file::read_text(path, "help text").map_err(|problem| problem.message)?;
+            Table::from_help(&text).map_err(|error| {
+                let line = error
+                    .line
+                    .map_or(String::new(), |line| format!(", line {line}"));
+                format!("`--server-help {path}`{line}: {}", error.message)
+            })
+        }
+    }
+}
+
+fn unknown_code(name: &str) -> String {
+    let near = nearest(name, codes::names())
+        .map_or(String::new(), |near| format!("; did you mean {near}?"));
+    format!(
+        "no kind of finding is called `{}`{near} (`atom-launch check --explain` lists them)",
+        name.escape_debug()
+    )
+}
+
+/// `check --explain [CODE]`
+fn explain_code(name: &str) -> anyhow::Result<u8> {
+    if name == "all" {
+        let rows: Vec<Vec<String>> = codes::ALL
+            .iter()
+            .map(|description| {
+                vec![
+                    description.code.0.to_owned(),
+                    description.summary.to_owned(),
+                ]
+            })
+            .collect();
+        return print(&render::table::aligned(&rows));
+    }
+    let Some(description) = codes::describe(name) else {
+        render::to_stderr(&format!("error: {}\n", unknown_code(name)));
+        return Ok(exit::USAGE);
+    };
+    print(&format!(
+        "{name}: {}\n\n{}\n",
+        description.summary, description.explanation
+    ))
+}
+
+/// A models file named on the command line.
+fn load_file(path: &str, named_by: &str) -> Result<Loaded, Diagnostic> {
+    let text = models_file::read_text(path, "models file")?;
+    let name = if path == "-" { "<stdin>" } else { path };
+    let origin = Origin::Path {
+        path: path.to_owned(),
+        named_by: named_by.to_owned(),
+    };
+    Ok(models_file::load(name, text, origin))
+}
+
 /// `atom-launch models`
 fn models_command(args: &ModelsArgs) -> anyhow::Result<u8> {
     let environment = input::environment();
@@ -473,26 +616,17 @@ fn diff_command(args: &DiffArgs) -> anyhow::Result<u8> {
         render::to_stderr("error: only one of the two files can be standard input\n");
         return Ok(exit::USAGE);
     }
-    let load = |path: &String| -> Option<Loaded> {
-        match models_file::read_text(path, "models file") {
-            Ok(text) => {
-                let name = if path == "-" { "<stdin>" } else { path };
-                let origin = Origin::Path {
-                    path: path.clone(),
-                    named_by: "diff".into(),
-                };
-                Some(models_file::load(name, text, origin))
-            }
-            Err(problem) => {
+    let load = |path: &str| {
+        load_file(path, "diff")
+            .map_err(|problem| {
                 report(
                     &Diagnostics(vec![problem]),
                     None,
                     &environment,
                     "nothing was compared",
-                );
-                None
-            }
-        }
+                )
+            })
+            .ok()
     };
     let (old, new) = (load(&args.old), load(&args.new));
     let (Some(old), Some(new)) = (old, new) else {

@@ -40,6 +40,8 @@ pub enum Command {
     Plan(PlanArgs),
     /// Show where each argument and variable comes from, and what it displaced.
     Explain(ExplainArgs),
+    /// Find mistakes in models files: all at once, each with its place and a fix.
+    Check(CheckArgs),
     /// List the models and which modes and methods each has.
     Models(ModelsArgs),
     /// Show what a change of the models file does to every resolved command.
@@ -166,6 +168,44 @@ pub struct ExplainArgs {
     /// Explain only this flag (as it is typed) or variable.
     #[arg(value_name = "FLAG|VARIABLE", allow_hyphen_values = true)]
     pub subject: Option<String>,
+}
+
+/// How findings are printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum CheckFormat {
+    /// With the source underlined.
+    #[default]
+    Text,
+    /// JSON.
+    Json,
+    /// Annotations of a pull request on GitHub.
+    Github,
+}
+
+/// `atom-launch check [FILE…]`
+#[derive(Debug, Args)]
+pub struct CheckArgs {
+    /// Models files (`-` reads standard input); without one, the file that a launch would read.
+    #[arg(value_name = "FILE")]
+    pub files: Vec<String>,
+    /// Form of the findings.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub format: CheckFormat,
+    /// Do not report this kind of finding; may be repeated.
+    #[arg(long, value_name = "CODE")]
+    pub allow: Vec<String>,
+    /// Make warnings of this kind errors; may be repeated.
+    #[arg(long, value_name = "CODE")]
+    pub deny: Vec<String>,
+    /// Check against the output of `python3 -m atom.entrypoints.openai_server --help` of an image (`-` reads standard input).
+    #[arg(long, value_name = "FILE")]
+    pub server_help: Option<String>,
+    /// Check against ATOM's main branch as of a day, YYYY-MM-DD (UTC), such as an image's date.
+    #[arg(long, value_name = "DATE", conflicts_with = "server_help")]
+    pub atom_date: Option<String>,
+    /// Explain a kind of finding, or list them all.
+    #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["files", "server_help", "atom_date"])]
+    pub explain: Option<String>,
 }
 
 /// `atom-launch models`

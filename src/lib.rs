@@ -9,6 +9,7 @@
 
 pub mod app;
 pub mod atom;
+pub mod check;
 pub mod cli;
 pub mod diff;
 pub mod domain;

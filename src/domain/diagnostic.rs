@@ -14,7 +14,7 @@ pub enum Severity {
 
 /// Stable kebab-case name of a kind of finding, such as `unknown-field`.
 ///
-/// Every code is described in `check/codes.rs`, which `check --explain` prints.
+/// Every code is described in `domain/codes.rs`, which `check --explain` prints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
 pub struct Code(pub &'static str);
 

@@ -1,5 +1,6 @@
 //! Plain types of the domain: no file, no environment variable, no process.
 
+pub mod codes;
 pub mod command;
 pub mod diagnostic;
 pub mod environment;

@@ -2,10 +2,9 @@
 
 use super::models_file::{is_variable_name, visible};
 use super::words;
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::codes::ENV_FILE;
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
-
-const ENV_FILE: Code = Code("env-file");
 
 /// Lay a file's variables over the environment. Lines that assign nothing (commands, `#SBATCH`) are passed over.
 pub fn overlay(name: &str, text: &str, environment: &mut Environment, found: &mut Diagnostics) {

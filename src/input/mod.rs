@@ -9,12 +9,11 @@ pub mod settings;
 pub mod words;
 mod yaml;
 
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::codes::UNREADABLE_FILE;
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::models::Origin;
 use models_file::{BUILT_IN, BUILT_IN_NAME, Loaded};
-
-const NO_FILE: Code = Code("unreadable-file");
 
 /// The environment, copied once.
 pub fn environment() -> Environment {
@@ -47,7 +46,7 @@ pub fn models(option: Option<&str>, environment: &Environment) -> Result<Loaded,
     };
     if path.is_empty() {
         return Err(Diagnostics(vec![Diagnostic::error(
-            NO_FILE,
+            UNREADABLE_FILE,
             Place::Input(named_by.into()),
             format!("{named_by} is empty"),
         )]));

@@ -48,6 +48,27 @@ pub fn text(finding: &Diagnostic, file: Option<&SourceFile>, colour: bool) -> St
     renderer.render(&[group]) + "\n"
 }
 
+/// One finding in one line: where, what, how.
+pub fn line(finding: &Diagnostic, file: Option<&SourceFile>) -> String {
+    let severity = match finding.severity {
+        Severity::Error => "error",
+        Severity::Warning => "warning",
+    };
+    let place = match (&finding.place, file) {
+        (Place::File(span), Some(file)) => format!(" ({})", file.place(*span)),
+        _ => String::new(),
+    };
+    let help = finding
+        .help
+        .first()
+        .map_or(String::new(), |help| format!("; {}", printable(help)));
+    format!(
+        "{severity}[{}]: {}{place}{help}\n",
+        finding.code.0,
+        printable(&finding.message)
+    )
+}
+
 /// All findings, errors last so that they stand where the eye is, with a closing line when there are errors.
 pub fn list(
     findings: &Diagnostics,

@@ -1,6 +1,7 @@
 //! Plain data → text. Decides nothing but looks; every function returns text or writes to what it is given.
 
 pub mod banner;
+pub mod check;
 pub mod command;
 pub mod diagnostic;
 pub mod diff;
@@ -31,6 +32,11 @@ pub fn to_stderr(text: &str) {
 /// Whether stderr takes colours: a terminal, and NO_COLOR not set.
 pub fn stderr_colour(no_color: bool) -> bool {
     !no_color && io::stderr().is_terminal()
+}
+
+/// Whether stdout takes colours.
+pub fn stdout_colour(no_color: bool) -> bool {
+    !no_color && io::stdout().is_terminal()
 }
 
 /// An origin in words. `file` is the models file's name.

@@ -4,14 +4,13 @@
 
 use super::Inputs;
 use super::topology::Slot;
+use crate::domain::codes::ENV_CONFLICT;
 use crate::domain::command::EnvVar;
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::{ModelEntry, Pair, Pairs};
 use crate::domain::provenance::{Shadowed, Source, Sourced};
 use crate::domain::secret;
 use crate::domain::topology::{Mode, Role};
-
-const ENV_CONFLICT: Code = Code("env-conflict");
 
 /// Python and log settings that the server gets unless the caller has his own.
 const BASE: [(&str, &str); 8] = [

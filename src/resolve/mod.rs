@@ -13,7 +13,7 @@ pub mod topology;
 pub mod transfer;
 pub mod tuning;
 
-use crate::domain::diagnostic::{Code, Diagnostics};
+use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::{ModelEntry, ModelsFile};
 use crate::domain::provenance::{Shadowed, Source};
@@ -21,9 +21,6 @@ use crate::domain::settings::Settings;
 use crate::domain::source::Span;
 use crate::plan::{JobPlan, ModelsOrigin, WorkerPlan};
 use topology::Placement;
-
-/// Two settings that exclude each other.
-pub const CONTRADICTION: Code = Code("contradiction");
 
 /// Everything that a command is resolved from.
 #[derive(Debug, Clone, Copy)]

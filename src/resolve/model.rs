@@ -1,17 +1,14 @@
 //! Which entry of the models file, and which path or hub id the server gets.
 
 use super::parallel;
+use crate::domain::codes::{NO_MODEL, UNCLEAR_SNAPSHOT, UNKNOWN_MODEL};
 use crate::domain::command::last_value;
-use crate::domain::diagnostic::{Code, Diagnostic, Place, nearest};
+use crate::domain::diagnostic::{Diagnostic, Place, nearest};
 use crate::domain::environment::ModelFolder;
 use crate::domain::models::{ModelEntry, ModelsFile, Words};
 use crate::domain::provenance::{Shadowed, Source, Sourced};
 use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
-
-const UNKNOWN_MODEL: Code = Code("unknown-model");
-const NO_MODEL: Code = Code("no-model");
-const UNCLEAR_SNAPSHOT: Code = Code("unclear-snapshot");
 
 /// Suffix of the entry that an agentic job prefers, and of the one that any other job prefers.
 const AGENTIC: &str = "-AgentX";

@@ -1,16 +1,13 @@
 //! What a parallel mode and speculative decoding mean for a worker's arguments.
 
 use super::{Inputs, named};
+use crate::domain::codes::{MODE_NOT_SWITCHED_ON, MODE_WITHOUT_FLAGS, MTP_WITHOUT_FLAGS};
 use crate::domain::command::{ArgGroup, same_option};
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::{ModelEntry, Words};
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::source::Span;
 use crate::domain::topology::{Mode, Role};
-
-const MODE_WITHOUT_FLAGS: Code = Code("mode-without-flags");
-const MODE_NOT_SWITCHED_ON: Code = Code("mode-not-switched-on");
-const MTP_WITHOUT_FLAGS: Code = Code("mtp-without-flags");
 
 /// A field with the name it has in the file.
 type Named<'a> = (&'static str, &'a Option<Words>);

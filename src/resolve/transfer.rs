@@ -2,13 +2,12 @@
 
 use super::Inputs;
 use super::topology::{Placement, Slot};
+use crate::domain::codes::NO_HOST_ADDRESS;
 use crate::domain::command::ArgGroup;
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::JsonText;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::topology::{Mode, Role};
-
-const NO_HOST_ADDRESS: Code = Code("no-host-address");
 
 fn json_group(
     inputs: Inputs<'_>,

@@ -1,14 +1,13 @@
 //! Numbers, KV cache and capture sizes: the one statement of which of command line, models file, environment and default wins.
 
 use super::{Inputs, parallel};
+use crate::domain::codes::KV_CACHE_DTYPE_UNUSED;
 use crate::domain::command::{ArgGroup, last_value};
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::{ModelEntry, Number, Words};
 use crate::domain::provenance::{Shadowed, Source, Sourced, strongest};
 use crate::domain::settings::{TUNING, Tuning, TuningSpec};
 use crate::domain::topology::Role;
-
-const KV_DTYPE_UNUSED: Code = Code("kv-cache-dtype-unused");
 
 /// A model's value of a tuning number.
 fn field(entry: &ModelEntry, tuning: Tuning) -> Option<&Number> {
@@ -131,7 +130,7 @@ fn kv_cache_dtype(inputs: Inputs<'_>, groups: &[ArgGroup], found: &mut Diagnosti
     });
     found.push(
         Diagnostic::warning(
-            KV_DTYPE_UNUSED,
+            KV_CACHE_DTYPE_UNUSED,
             Place::Input("KV_CACHE_DTYPE".into()),
             format!(
                 "KV_CACHE_DTYPE={} decides nothing: the KV cache is {gets}",

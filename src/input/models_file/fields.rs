@@ -37,6 +37,7 @@ impl Reader<'_> {
 
     /// A list item as one word.
     fn item(&mut self, field: &str, node: &Node) -> Option<Located<String>> {
+        self.dialect(field, node);
         let Some(text) = node.scalar(self.source) else {
             let message = format!(
                 "each item of `{field}` must be a string, found {}",
@@ -96,6 +97,7 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, field: &'static str, node: &Node) -> Option<Located<String>> {
+        self.dialect(field, node);
         let Some(text) = node.scalar(self.source) else {
             self.wrong_type(field, node, "a number");
             return None;
@@ -154,6 +156,7 @@ impl FromNode for Pairs {
                 .unique(pairs, DUPLICATE_KEY, "variable")
                 .into_iter()
                 .map(|(key, node)| {
+                    reader.dialect(field, node);
                     let Some(value) = node.scalar(reader.source) else {
                         let message = format!(
                             "`{}` in `{field}` must have a string as its value, found {}",
@@ -230,6 +233,7 @@ impl FromNode for JsonText {
 impl Reader<'_> {
     /// Write a YAML node as compact JSON; numbers keep their spelling where JSON has it.
     fn json_of(&mut self, field: &'static str, node: &Node, out: &mut String) -> Option<()> {
+        self.dialect(field, node);
         match &node.kind {
             NodeKind::Null => out.push_str("null"),
             NodeKind::Bool(value) => out.push_str(if *value { "true" } else { "false" }),

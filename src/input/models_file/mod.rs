@@ -2,6 +2,7 @@
 //!
 //! Knows the forms a field may have; knows nothing of roles, modes or precedence.
 
+mod dialect;
 mod fields;
 mod numbers;
 
@@ -13,6 +14,10 @@ use sha2::{Digest as _, Sha256};
 
 use super::words;
 use super::yaml::{self, Key, Node, NodeKind};
+use crate::domain::codes::{
+    BAD_JSON, BAD_NUMBER, BAD_PAIR, BAD_WORDS, DUPLICATE_KEY, DUPLICATE_MODEL, NO_MODELS,
+    UNKNOWN_FIELD, UNREADABLE_FILE, WRONG_TYPE, YAML_SYNTAX,
+};
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{FIELDS, ModelEntry, ModelsFile, Origin, with_model_fields};
 use fields::FromNode;
@@ -27,21 +32,9 @@ pub const BUILT_IN_NAME: &str = "built-in models_atom.yaml";
 /// Largest file that is read.
 pub const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-const SYNTAX: Code = Code("yaml-syntax");
-const NO_MODELS: Code = Code("no-models");
-const UNREADABLE: Code = Code("unreadable-file");
-const DUPLICATE_MODEL: Code = Code("duplicate-model");
-const DUPLICATE_KEY: Code = Code("duplicate-key");
-const UNKNOWN_FIELD: Code = Code("unknown-field");
-const WRONG_TYPE: Code = Code("wrong-type");
-const BAD_WORDS: Code = Code("bad-words");
-const BAD_PAIR: Code = Code("bad-pair");
-const BAD_JSON: Code = Code("bad-json");
-const BAD_NUMBER: Code = Code("bad-number");
-
 /// Read a file (`-` is standard input) or say why it cannot be. `what` names it in messages: `models file`.
 pub fn read_text(path: &str, what: &str) -> Result<String, Diagnostic> {
-    let fail = |message: String| Diagnostic::error(UNREADABLE, Place::Whole, message);
+    let fail = |message: String| Diagnostic::error(UNREADABLE_FILE, Place::Whole, message);
     let mut bytes = Vec::new();
     let read = if path == "-" {
         std::io::stdin()
@@ -95,6 +88,8 @@ pub struct Loaded {
     pub models: ModelsFile,
     /// All mistakes of the file.
     pub diagnostics: Diagnostics,
+    /// What is right here and read otherwise elsewhere; for `check`.
+    pub notes: Diagnostics,
 }
 
 /// Type a text. Never fails: what is wrong is in the findings.
@@ -106,6 +101,7 @@ pub fn load(name: impl Into<String>, text: String, origin: Origin) -> Loaded {
         name: &file.name,
         file: &file,
         found: Diagnostics::default(),
+        notes: Diagnostics::default(),
     };
     let entries = match yaml::read(&file.text) {
         Ok(root) => reader.top(&root),
@@ -114,7 +110,7 @@ pub fn load(name: impl Into<String>, text: String, origin: Origin) -> Loaded {
             Vec::new()
         }
     };
-    let diagnostics = reader.found;
+    let (diagnostics, notes) = (reader.found, reader.notes);
     Loaded {
         models: ModelsFile {
             origin,
@@ -123,6 +119,7 @@ pub fn load(name: impl Into<String>, text: String, origin: Origin) -> Loaded {
             entries,
         },
         diagnostics,
+        notes,
     }
 }
 
@@ -144,6 +141,7 @@ struct Reader<'a> {
     name: &'a str,
     file: &'a SourceFile,
     found: Diagnostics,
+    notes: Diagnostics,
 }
 
 macro_rules! define_read_field {
@@ -195,7 +193,7 @@ impl Reader<'_> {
             }
             _ => format!("not readable as YAML: {}", fault.message),
         };
-        self.error(SYNTAX, Span::new(at, end), message, "", help);
+        self.error(YAML_SYNTAX, Span::new(at, end), message, "", help);
     }
 
     /// Report keys that occur twice; keep the first of each.

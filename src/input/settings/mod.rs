@@ -5,7 +5,8 @@ mod values;
 
 use super::models_file::{check_tuning_number, is_variable_name, visible};
 use crate::cli::{JobArgs, Switch};
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::codes::{CONTRADICTION, INVALID_SETTING};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Shadowed, Source, Sourced};
 use crate::domain::secret;
@@ -17,9 +18,6 @@ use values::{
     address, boolean, concurrency, count, index, json_object, node_list, seconds, size_list, text,
     word_list,
 };
-
-const INVALID: Code = Code("invalid-setting");
-const CONTRADICTION: Code = Code("contradiction");
 
 /// Read all settings; all mistakes of command line and environment together.
 pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics) {
@@ -57,7 +55,7 @@ impl Reader<'_> {
         let from_variables = variables.iter().filter_map(|name| {
             if self.environment.not_utf8(name) {
                 self.found.push(Diagnostic::error(
-                    INVALID,
+                    INVALID_SETTING,
                     Place::Input((*name).into()),
                     format!("variable {name} is not UTF-8"),
                 ));
@@ -103,7 +101,7 @@ impl Reader<'_> {
             )
         };
         self.found.push(Diagnostic::error(
-            INVALID,
+            INVALID_SETTING,
             Place::Input(name.clone()),
             message,
         ));
@@ -549,7 +547,7 @@ impl Reader<'_> {
                     let shown = given.split('=').next().unwrap_or_default();
                     self.found.push(
                         Diagnostic::error(
-                            INVALID,
+                            INVALID_SETTING,
                             Place::Input("--env".into()),
                             format!("`--env` must be NAME=VALUE, found `{}`", visible(shown)),
                         )

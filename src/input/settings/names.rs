@@ -1,10 +1,9 @@
 //! The variables that settings are read from, and names that look like them.
 
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::codes::MISSPELT_VARIABLE;
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::input::models_file::visible;
-
-const MISSPELT: Code = Code("misspelt-variable");
 
 /// All variables that a setting is read from, for near misses and for the docs.
 pub const VARIABLES: &[&str] = &[
@@ -88,7 +87,7 @@ pub(super) fn near_misses(environment: &Environment, found: &mut Diagnostics) {
             .filter(|known| known.len() >= 8 && strsim::osa_distance(name, known) == 1);
         for known in near {
             found.push(Diagnostic::warning(
-                MISSPELT,
+                MISSPELT_VARIABLE,
                 Place::Input(name.to_owned()),
                 format!(
                     "variable {} is not read; did you mean {known}?",

@@ -1,18 +1,15 @@
 //! What contradicts itself in a topology: sizes, addresses, ranks, ports. Every check reports all it finds.
 
-use super::{MAX_TP, PORT_TWICE, Placement};
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use super::{MAX_TP, Placement};
+use crate::domain::codes::{
+    CONTRADICTION, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE, RANK_OUTSIDE_TOPOLOGY,
+    TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
+};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::provenance::Source;
 use crate::domain::settings::{Settings, WorkerCounts};
 use crate::domain::topology::Role;
-use crate::resolve::{CONTRADICTION, named};
-
-pub(super) const BAD_RANK: Code = Code("rank-outside-topology");
-pub(super) const TOO_FEW_NODES: Code = Code("too-few-nodes");
-pub(super) const TOO_MANY_NODES: Code = Code("too-many-nodes");
-pub(super) const TP_TOO_LARGE: Code = Code("tensor-parallel-too-large");
-pub(super) const LOOPBACK: Code = Code("loopback-address");
-pub(super) const NO_ADDRESSES: Code = Code("no-addresses");
+use crate::resolve::named;
 
 pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: &mut Diagnostics) {
     let gpus = &settings.gpus_per_node;
@@ -38,7 +35,7 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
         if tp.value > MAX_TP {
             found.push(
                 Diagnostic::error(
-                    TP_TOO_LARGE,
+                    TENSOR_PARALLEL_TOO_LARGE,
                     Place::Input(input),
                     format!("{given} is above {MAX_TP}: a worker cannot span nodes, and ATOM refuses more"),
                 )
@@ -47,7 +44,7 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
         } else if tp.value > gpus.value {
             let per_node = named(&gpus.source, "--gpus-per-node", gpus.value);
             found.push(Diagnostic::error(
-                TP_TOO_LARGE,
+                TENSOR_PARALLEL_TOO_LARGE,
                 Place::Input(input),
                 format!("{given} is above the GPUs of a node, {per_node}"),
             ));
@@ -118,7 +115,7 @@ pub(super) fn check_nodes(
     if !placement.nodes.iter().all(is_loopback) {
         for node in placement.nodes.iter().filter(|node| is_loopback(node)) {
             found.push(
-                Diagnostic::warning(LOOPBACK, place.clone(), format!("{input} has the loopback address {node} among addresses of other machines: no other rank can reach it"))
+                Diagnostic::warning(LOOPBACK_ADDRESS, place.clone(), format!("{input} has the loopback address {node} among addresses of other machines: no other rank can reach it"))
                     .help("the node's name resolves to itself in /etc/hosts; give the address of its network interface"),
             );
         }
@@ -127,7 +124,7 @@ pub(super) fn check_nodes(
         if placement.nodes[..rank].contains(node) {
             found.push(
                 Diagnostic::error(
-                    PORT_TWICE,
+                    PORT_USED_TWICE,
                     place.clone(),
                     format!("{input} names {node} for two ranks"),
                 )
@@ -166,7 +163,7 @@ pub(super) fn check_rank(
     if rank.value > last {
         found.push(
             Diagnostic::error(
-                BAD_RANK,
+                RANK_OUTSIDE_TOPOLOGY,
                 Place::Input(input),
                 format!(
                     "{given} is outside the job: {} has ranks 0 to {last}",
@@ -269,7 +266,7 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
         for (position, one) in uses.iter().enumerate() {
             if one.first + one.count > 65536 {
                 found.push(Diagnostic::error(
-                    PORT_TWICE,
+                    PORT_USED_TWICE,
                     Place::Whole,
                     format!("{} runs past port 65535", one.what),
                 ));
@@ -279,7 +276,7 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                 if first < (one.first + one.count).min(other.first + other.count) {
                     found.push(
                         Diagnostic::error(
-                            PORT_TWICE,
+                            PORT_USED_TWICE,
                             Place::Whole,
                             format!(
                                 "port {first} is used twice on rank {rank}: {} and {}",

@@ -4,14 +4,12 @@
 
 mod checks;
 
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::codes::{PORT_USED_TWICE, TOO_FEW_GPUS};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{Layout, Settings, WorkerCounts};
 use crate::domain::topology::{Port, Role};
-
-const PORT_TWICE: Code = Code("port-used-twice");
-const TOO_FEW_GPUS: Code = Code("too-few-gpus");
 
 /// Largest tensor-parallel size: ATOM asserts 1..8, a worker cannot span nodes.
 pub const MAX_TP: u32 = 8;
@@ -204,7 +202,7 @@ fn offset(port: Port, by: u32, worker: &str, found: &mut Diagnostics) -> Port {
         return Port::new(number);
     }
     let message = format!("worker {worker} would need port {port} + {by}, above 65535");
-    found.push(Diagnostic::error(PORT_TWICE, Place::Whole, message));
+    found.push(Diagnostic::error(PORT_USED_TWICE, Place::Whole, message));
     port
 }
 
@@ -256,8 +254,8 @@ fn devices(
 
 #[cfg(test)]
 mod tests {
-    use super::checks::{BAD_RANK, TOO_FEW_NODES, TP_TOO_LARGE};
     use super::*;
+    use crate::domain::codes::{RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES};
     use crate::input::settings;
 
     fn placed(env: &[(&str, &str)], args: &crate::cli::JobArgs) -> (Placement, Diagnostics) {
@@ -391,7 +389,12 @@ mod tests {
         ];
         let (_, found) = placed(&env, &crate::cli::JobArgs::default());
         let codes: Vec<&str> = found.0.iter().map(|finding| finding.code.0).collect();
-        for code in [TP_TOO_LARGE, TOO_FEW_NODES, BAD_RANK, PORT_TWICE] {
+        for code in [
+            TENSOR_PARALLEL_TOO_LARGE,
+            TOO_FEW_NODES,
+            RANK_OUTSIDE_TOPOLOGY,
+            PORT_USED_TWICE,
+        ] {
             assert!(codes.contains(&code.0), "{codes:?}");
         }
     }

@@ -1,0 +1,118 @@
+//! What the server enforces after its parser has accepted the words, as far as a launcher can know it beforehand.
+//!
+//! Each rule names the constraint it mirrors (docs/lints.md lists those that are out of reach, and why). An error is what the server
+//! refuses or cannot do; a warning is what it accepts and does otherwise than written.
+
+mod json_values;
+mod numbers;
+mod parallel;
+mod speculative;
+
+use super::line::Line;
+use crate::atom::argparse::{Occurrence, Parsed, Value};
+use crate::domain::command::EnvVar;
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::topology::Role;
+
+/// What is known besides the words.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Case<'a> {
+    /// The worker's role.
+    pub(super) role: Role,
+    /// GPUs of the node, where a job is known.
+    pub(super) gpus: Option<u32>,
+    /// Variables that the launcher sets.
+    pub(super) env: &'a [EnvVar],
+}
+
+/// The words with their readings.
+struct View<'a> {
+    line: &'a Line<'a>,
+    parsed: &'a Parsed<'a, 'a>,
+    case: Case<'a>,
+}
+
+/// Apply all constraints.
+pub(super) fn all<'a>(
+    line: &'a Line<'a>,
+    parsed: &'a Parsed<'a, 'a>,
+    case: Case<'a>,
+    found: &mut Diagnostics,
+) {
+    let view = View { line, parsed, case };
+    parallel::check(&view, found);
+    speculative::check(&view, found);
+    numbers::check(&view, found);
+    json_values::check(&view, found);
+}
+
+impl<'a> View<'a> {
+    fn get(&self, dest: &str) -> Option<&'a Occurrence<'a, 'a>> {
+        self.parsed
+            .value_of(dest)
+            .filter(|occurrence| occurrence.ok)
+    }
+
+    /// Whether a switch is on.
+    fn is_on(&self, dest: &str) -> bool {
+        matches!(
+            self.get(dest).map(Occurrence::value),
+            Some(Value::Flag(true))
+        )
+    }
+
+    fn int(&self, dest: &str) -> Option<i128> {
+        match self.get(dest)?.value() {
+            Value::Int(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    fn float(&self, dest: &str) -> Option<f64> {
+        match self.get(dest)?.value() {
+            Value::Float(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// A text or choice; what an optional value left out stands for.
+    fn text(&self, dest: &str) -> Option<&'a str> {
+        match self.get(dest)?.value() {
+            Value::Text(text) | Value::Json(text) => Some(text),
+            Value::Bare(meaning) => meaning,
+            _ => None,
+        }
+    }
+
+    /// Place of an option, or of its value where it has one.
+    fn place(&self, dest: &str) -> Place {
+        self.get(dest)
+            .map_or(Place::Whole, |occurrence| match &occurrence.value {
+                Some(value) => self.line.place(value.word, &value.range),
+                None => self.line.place_of(occurrence.word),
+            })
+    }
+
+    /// ` in …` of an option.
+    fn within(&self, dest: &str) -> String {
+        self.get(dest)
+            .map_or_else(String::new, |occurrence| self.line.within(occurrence.word))
+    }
+
+    fn error(&self, code: Code, dest: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::error(code, self.place(dest), message)
+    }
+
+    fn warning(&self, code: Code, dest: &str, message: impl Into<String>) -> Diagnostic {
+        Diagnostic::warning(code, self.place(dest), message)
+    }
+
+    /// A variable that the launcher sets.
+    fn env(&self, name: &str) -> Option<&'a str> {
+        self.case
+            .env
+            .iter()
+            .find(|var| var.name == name)
+            .map(|var| var.value.as_str())
+    }
+}

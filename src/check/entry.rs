@@ -1,0 +1,318 @@
+//! A whole entry: every field's words alone, then every command that can come of it.
+
+use std::collections::BTreeSet;
+
+use super::line::Line;
+use super::{constraints, env, words};
+use crate::atom::argparse::{self, ProblemKind};
+use crate::atom::table::Table;
+use crate::cli::JobArgs;
+use crate::domain::codes;
+use crate::domain::command::{Command, same_option};
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::environment::{Environment, HostFacts, ModelFolder};
+use crate::domain::models::{ModelEntry, ModelsFile, Words};
+use crate::domain::provenance::Sourced;
+use crate::domain::settings::Settings;
+use crate::domain::topology::{Mode, Role};
+use crate::input::settings;
+use crate::resolve::{self, Inputs, child_env, parallel, topology};
+
+/// Resolves entries in surroundings that are the same on every machine.
+pub(super) struct Checker<'a> {
+    models: &'a ModelsFile,
+    table: &'a Table,
+    settings: Settings,
+    environment: Environment,
+    host: HostFacts,
+}
+
+impl<'a> Checker<'a> {
+    pub(super) fn new(models: &'a ModelsFile, table: &'a Table) -> Self {
+        let args = JobArgs {
+            model_dir: Some("MODEL_DIR".into()),
+            host_ip: Some("HOST".into()),
+            ..JobArgs::default()
+        };
+        let environment = Environment::default();
+        let (settings, _) = settings::read(&args, &environment);
+        Self {
+            models,
+            table,
+            settings,
+            environment,
+            host: HostFacts::default(),
+        }
+    }
+
+    /// All findings about one entry.
+    pub(super) fn entry(&self, entry: &ModelEntry, found: &mut Diagnostics) {
+        let mtp_works = self.mtp_flags(entry, found);
+        for (field, words) in entry.words() {
+            self.field(field, words, mtp_works, found);
+        }
+        env::of_entry(entry, found);
+        let mut runnable = BTreeSet::new();
+        for role in Role::ALL {
+            for mode in Mode::ALL {
+                for conflict in child_env::conflicts(entry, role, mode) {
+                    found.push(conflict);
+                }
+                match parallel::mode_problem(entry, role, mode) {
+                    // That a model has no flags for a mode is a choice; flags that do not do what the mode means are a mistake.
+                    Some(problem) if problem.code != codes::MODE_WITHOUT_FLAGS => {
+                        found.push(problem);
+                    }
+                    Some(_) => {}
+                    None => {
+                        runnable.insert((mode, role));
+                    }
+                }
+            }
+        }
+        self.commands(entry, &runnable, mtp_works, found);
+        blurred_modes(entry, found);
+        without_effect(entry, &runnable, found);
+    }
+
+    /// `mtp_flags` must end in the option that waits for the number of tokens. Returns whether it does.
+    fn mtp_flags(&self, entry: &ModelEntry, found: &mut Diagnostics) -> bool {
+        let Some(words) = entry
+            .mtp_flags
+            .as_ref()
+            .filter(|words| !words.words.is_empty())
+        else {
+            return false;
+        };
+        let line = Line::of_field("mtp_flags", words);
+        let parsed = argparse::parse(&line.words, self.table);
+        let last = line.words.len() - 1;
+        let waits = parsed.problems.iter().any(|problem| {
+            problem.word == last
+                && problem.kind == ProblemKind::MissingValue
+                && problem
+                    .option
+                    .is_some_and(|option| option.dest == "num_speculative_tokens")
+        });
+        if !waits {
+            let span = words.words[last].span;
+            found.push(
+                Diagnostic::error(
+                    codes::MTP_FLAGS_END,
+                    Place::File(span),
+                    format!("`mtp_flags` must end in `--num-speculative-tokens`, behind which the number is put, found `{}` at its end", line.words[last].escape_debug()),
+                )
+                .help("move `--num-speculative-tokens` to the end, without a number"),
+            );
+        }
+        waits
+    }
+
+    /// A field's words alone, so that one field's mistake cannot hide in the next one's words.
+    fn field(&self, field: &'static str, words: &Words, mtp_works: bool, found: &mut Diagnostics) {
+        let line = Line::of_field(field, words);
+        let line = if field == "mtp_flags" && mtp_works {
+            line.with("1")
+        } else {
+            line
+        };
+        let parsed = argparse::parse(&line.words, self.table);
+        if field == "mtp_flags" && !mtp_works {
+            // The end of the field is wrong; what follows from it would only repeat that.
+            let unknown = parsed.problems.iter().filter(|problem| {
+                matches!(
+                    problem.kind,
+                    ProblemKind::Unknown { .. } | ProblemKind::BadChoice { .. }
+                )
+            });
+            words::problems(&line, unknown, found);
+            return;
+        }
+        words::problems(&line, &parsed.problems, found);
+        words::habits(&line, &parsed, found);
+    }
+
+    /// Constraints on every command that can come of the entry, and modes that come out the same.
+    fn commands(
+        &self,
+        entry: &ModelEntry,
+        runnable: &BTreeSet<(Mode, Role)>,
+        mtp_works: bool,
+        found: &mut Diagnostics,
+    ) {
+        let mut plain: Vec<(Mode, Role, Command)> = Vec::new();
+        for (mode, role) in runnable {
+            for mtp in [0, 1] {
+                if mtp > 0 && !mtp_works {
+                    continue;
+                }
+                let command = self.resolve(entry, *mode, *role, mtp);
+                let line = Line::of(&command.args).without_module();
+                let parsed = argparse::parse(&line.words, self.table);
+                let case = constraints::Case {
+                    role: *role,
+                    gpus: None,
+                    env: &command.env,
+                };
+                let mut more = Diagnostics::default();
+                constraints::all(&line, &parsed, case, &mut more);
+                // Findings without a place in the file are about defaults, not about the file.
+                for finding in more
+                    .0
+                    .into_iter()
+                    .filter(|finding| matches!(finding.place, Place::File(_)))
+                {
+                    found.push(finding);
+                }
+                if mtp == 0 {
+                    plain.push((*mode, *role, command));
+                }
+            }
+        }
+        identical_modes(entry, &plain, found);
+    }
+
+    fn resolve(&self, entry: &ModelEntry, mode: Mode, role: Role, mtp: u32) -> Command {
+        let mut settings = self.settings.clone();
+        settings.model = Some(Sourced::default_of(entry.name.value.clone()));
+        settings.role = Some(Sourced::default_of(role));
+        for setting in [
+            &mut settings.mode.prefill,
+            &mut settings.mode.decode,
+            &mut settings.mode.standalone,
+        ] {
+            setting.value = mode;
+        }
+        settings.mtp.value = mtp;
+        let mut ignored = Diagnostics::default();
+        let placement = topology::place(&settings, &self.environment, &mut ignored);
+        let inputs = Inputs {
+            settings: &settings,
+            models: self.models,
+            entry,
+            environment: &self.environment,
+            host: &self.host,
+            folder: &ModelFolder::Plain,
+        };
+        resolve::server::worker(inputs, &placement, &placement.slots[0], &mut ignored).command
+    }
+}
+
+/// Two modes with the same words and variables in every role: one of them is not what it says.
+fn identical_modes(entry: &ModelEntry, plain: &[(Mode, Role, Command)], found: &mut Diagnostics) {
+    type Looks<'c> = (Role, Vec<&'c str>, Vec<(&'c str, &'c str)>);
+    let of = |mode: Mode| -> Vec<Looks<'_>> {
+        plain
+            .iter()
+            .filter(|(of, ..)| *of == mode)
+            .map(|(_, role, command)| {
+                let env = command
+                    .env
+                    .iter()
+                    .map(|var| (var.name.as_str(), var.value.as_str()))
+                    .collect();
+                (*role, command.argv(), env)
+            })
+            .collect()
+    };
+    for (position, one) in Mode::ALL.into_iter().enumerate() {
+        for other in Mode::ALL.into_iter().skip(position + 1) {
+            let (a, b) = (of(one), of(other));
+            if !a.is_empty() && a == b {
+                found.push(
+                    Diagnostic::warning(
+                        codes::IDENTICAL_MODES,
+                        Place::File(entry.name.span),
+                        format!(
+                            "model `{}` runs the same command in the modes {one} and {other}",
+                            entry.name.value
+                        ),
+                    )
+                    .help("a benchmark of the two would compare a command with itself"),
+                );
+            }
+        }
+    }
+}
+
+/// Switches of one mode in the flags of another.
+fn blurred_modes(entry: &ModelEntry, found: &mut Diagnostics) {
+    let everywhere = ["flags", "prefill_flags", "decode_flags"];
+    let tp_dp = ["tp_dp_flags", "prefill_tp_dp_flags", "decode_tp_dp_flags"];
+    for (field, words) in entry.words() {
+        let (switches, means): (&[&str], &str) = if everywhere.contains(&field) {
+            (
+                &["--enable-dp-attention", "--enable-expert-parallel"],
+                "every mode, tp as well",
+            )
+        } else if tp_dp.contains(&field) {
+            (
+                &["--enable-expert-parallel"],
+                "mode tp-dp, which has no expert parallelism",
+            )
+        } else {
+            continue;
+        };
+        for word in &words.words {
+            if let Some(switch) = switches
+                .iter()
+                .find(|switch| same_option(&word.value, switch))
+            {
+                let right = if *switch == "--enable-expert-parallel" {
+                    "ep_dp_flags"
+                } else {
+                    "tp_dp_flags"
+                };
+                found.push(
+                    Diagnostic::warning(
+                        codes::BLURRED_MODE,
+                        Place::File(word.span),
+                        format!("`{switch}` in `{field}` holds for {means}"),
+                    )
+                    .help(format!("put it into `{right}`")),
+                );
+            }
+        }
+    }
+}
+
+/// Fields that no command ever uses.
+fn without_effect(entry: &ModelEntry, runnable: &BTreeSet<(Mode, Role)>, found: &mut Diagnostics) {
+    let runs = |mode: Mode| runnable.iter().any(|(of, _)| *of == mode);
+    let mut say = |code: Code, span, field: &str, why: &str| {
+        found.push(Diagnostic::warning(
+            code,
+            Place::File(span),
+            format!(
+                "`{field}` of model `{}` never takes effect: {why}",
+                entry.name.value
+            ),
+        ));
+    };
+    for (field, mode) in [("tp_dp_env", Mode::TpDp), ("ep_dp_env", Mode::EpDp)] {
+        let pairs = entry
+            .pairs()
+            .find(|(name, _)| *name == field)
+            .map(|(_, pairs)| pairs);
+        if let Some(pairs) = pairs.filter(|pairs| !pairs.pairs.is_empty() && !runs(mode)) {
+            say(
+                codes::FIELD_WITHOUT_EFFECT,
+                pairs.span,
+                field,
+                &format!("the model cannot run in mode {mode}"),
+            );
+        }
+    }
+    if let Some(config) = entry
+        .online_quant_dpa_config
+        .as_ref()
+        .filter(|_| !runs(Mode::TpDp) && !runs(Mode::EpDp))
+    {
+        say(
+            codes::FIELD_WITHOUT_EFFECT,
+            config.0.span,
+            "online_quant_dpa_config",
+            "the model runs in no mode with data-parallel attention",
+        );
+    }
+}

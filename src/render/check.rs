@@ -125,11 +125,12 @@ pub fn github(checked: &[Checked]) -> String {
             } else {
                 String::new()
             };
-            let help: String = finding
-                .help
-                .iter()
-                .map(|help| format!("\n{help}"))
-                .collect();
+            let text = [
+                std::slice::from_ref(&finding.message),
+                finding.help.as_slice(),
+            ]
+            .concat()
+            .join("\n");
             out.push_str(&format!(
                 "::{} file={},line={},col={}{end_column},title={}::{}\n",
                 name(finding.severity),
@@ -137,7 +138,7 @@ pub fn github(checked: &[Checked]) -> String {
                 start.line,
                 start.column,
                 finding.code.0,
-                message(&format!("{}{help}", finding.message))
+                message(&text)
             ));
         }
     }

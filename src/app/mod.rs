@@ -1,0 +1,226 @@
+//! The subcommands: each strings input → resolve → render or run together. Holds no rule.
+
+mod check;
+mod files;
+mod job;
+mod shell;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use clap::Parser as _;
+
+use crate::check::worker as check_worker;
+use crate::cli::{
+    Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat, explain_subject,
+};
+use crate::domain::diagnostic::{Diagnostics, nearest};
+use crate::domain::environment::Environment;
+use crate::domain::source::SourceFile;
+use crate::exit;
+use crate::explain;
+use crate::render;
+use crate::run::exec;
+use job::{Job, own_worker};
+
+/// Nothing happened before this failure.
+const NOTHING_STARTED: &str = "nothing was started";
+
+/// Run the command line and give the process's exit code.
+pub fn run(words: Vec<OsString>) -> ExitCode {
+    let cli = match Cli::try_parse_from(explain_subject(words)) {
+        Ok(cli) => cli,
+        Err(message) => {
+            // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.
+            let _ = message.print();
+            return ExitCode::from(if message.use_stderr() {
+                exit::USAGE
+            } else {
+                exit::OK
+            });
+        }
+    };
+    let outcome = match cli.command {
+        None => launch(&cli.launch),
+        Some(Command::Plan(args)) => plan_command(&args),
+        Some(Command::Explain(args)) => explain_command(&args),
+        Some(Command::Check(args)) => check::check_command(&args),
+        Some(Command::Models(args)) => files::models_command(&args),
+        Some(Command::Diff(args)) => files::diff_command(&args),
+        Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
+        Some(Command::Completions(args)) => shell::completions_command(&args),
+        Some(Command::Man(args)) => shell::man_command(&args),
+    };
+    ExitCode::from(outcome.unwrap_or_else(|error| {
+        render::to_stderr(&format!("error: {error:#}\n"));
+        exit::BUG
+    }))
+}
+
+/// Events of `tracing` on stderr, one short line each.
+fn talk(verbose: u8, quiet: bool) {
+    let level = match (quiet, verbose) {
+        (true, _) => tracing::Level::ERROR,
+        (false, 0) => tracing::Level::WARN,
+        (false, 1) => tracing::Level::INFO,
+        (false, _) => tracing::Level::DEBUG,
+    };
+    // A second subscriber can only come from a test that runs two commands in one process.
+    let _ = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .with_ansi(false)
+        .try_init();
+}
+
+/// Print findings; `true` when the command must stop.
+fn report(
+    findings: &Diagnostics,
+    file: Option<&SourceFile>,
+    environment: &Environment,
+    consequence: &str,
+) -> bool {
+    if !findings.0.is_empty() {
+        let colour = render::stderr_colour(environment.is_set("NO_COLOR"));
+        render::to_stderr(&render::diagnostic::list(
+            findings,
+            file,
+            colour,
+            consequence,
+        ));
+    }
+    findings.has_errors()
+}
+
+/// `atom-launch [options] [-- ARGS…]`
+fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
+    let mut job = match Job::read(&args.job, &args.trailing, None) {
+        Ok(job) => job,
+        Err(code) => return Ok(code),
+    };
+    let (plan, placement) = match job.plan() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    let worker = match own_worker(&plan, &placement, &job.settings) {
+        Ok(worker) => worker,
+        Err(problem) => {
+            job.findings.push(problem);
+            return Ok(job.stop());
+        }
+    };
+    if !args.job.no_check {
+        let gpus = job.settings.gpus_per_node.value;
+        job.findings.extend(check_worker(worker, gpus));
+    }
+    if job.refuses(NOTHING_STARTED) {
+        return Ok(exit::USAGE);
+    }
+    if !args.job.quiet {
+        render::to_stderr(&render::banner::text(&plan, worker));
+    }
+    if args.dry_run {
+        let text = render::command::text(&worker.command, args.format);
+        render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+        return Ok(exit::OK);
+    }
+    let failure = exec::replace(&worker.command, &job.environment);
+    render::to_stderr(&format!(
+        "error: {}\n  = help: {}\n",
+        failure.message, failure.help
+    ));
+    Ok(failure.code)
+}
+
+/// Data on stdout.
+fn print(text: &str) -> anyhow::Result<u8> {
+    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}
+
+/// `atom-launch plan`
+fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
+    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+        Ok(job) => job,
+        Err(code) => return Ok(code),
+    };
+    let (plan, _) = match job.plan() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    if !args.job.no_check {
+        for worker in &plan.workers {
+            let gpus = job.settings.gpus_per_node.value;
+            job.findings.extend(check_worker(worker, gpus));
+        }
+    }
+    if job.refuses("there is no plan") {
+        return Ok(exit::USAGE);
+    }
+    // Only an option narrows the plan: NODE_RANK is in every job's environment.
+    let only = args
+        .job
+        .rank
+        .as_ref()
+        .and(job.settings.rank.as_ref())
+        .map(|rank| rank.value);
+    print(&match args.format {
+        PlanFormat::Text => render::plan::text(&plan, only),
+        PlanFormat::Json => render::pretty(&render::plan::as_json(&plan, only)),
+        PlanFormat::Shell => render::plan::shell(&plan, only),
+    })
+}
+
+/// `atom-launch explain`
+fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
+    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+        Ok(job) => job,
+        Err(code) => return Ok(code),
+    };
+    let (plan, placement) = match job.plan() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    if report(
+        &job.findings,
+        Some(&job.loaded.models.file),
+        &job.environment,
+        "nothing can be explained",
+    ) {
+        return Ok(exit::USAGE);
+    }
+    let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);
+    let mut rows = explain::rows(&worker.command);
+    let file = &job.loaded.models.file.name;
+    if let Some(subject) = &args.subject {
+        let known: Vec<String> = rows.iter().map(|row| row.name.clone()).collect();
+        rows = explain::about(rows, subject);
+        if rows.is_empty() {
+            let near = nearest(subject, known.iter().map(String::as_str));
+            let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
+            render::to_stderr(&format!(
+                "error: `{}` is neither passed to {} nor set for it{near}\n",
+                subject.escape_debug(),
+                worker.name
+            ));
+            return Ok(exit::USAGE);
+        }
+    }
+    let text = match args.format {
+        TextFormat::Text => render::explain::text(&rows, file),
+        TextFormat::Json => render::pretty(&render::explain::as_json(
+            &rows,
+            &worker.name,
+            file,
+            &job.loaded.models.sha256,
+        )),
+    };
+    if plan.workers.len() > 1 && !args.job.quiet {
+        render::to_stderr(&format!("atom-launch: {} of {}\n", worker.name, plan.model));
+    }
+    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}

@@ -1,0 +1,65 @@
+//! Help for shells: `completions` and `man`.
+
+use anyhow::Context as _;
+use clap::CommandFactory as _;
+
+use crate::cli::{Cli, CompletionsArgs, ManArgs};
+use crate::exit;
+use crate::input;
+use crate::render;
+
+/// `atom-launch completions SHELL`
+pub(super) fn completions_command(args: &CompletionsArgs) -> anyhow::Result<u8> {
+    let mut command = Cli::command();
+    // A models file that cannot be read takes nothing from the rest.
+    let names: Vec<String> = input::models(args.file.models_file.as_deref(), &input::environment())
+        .map(|loaded| loaded.models.names().map(str::to_owned).collect())
+        .unwrap_or_default();
+    command = with_models(command, &names);
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut command, "atom-launch", &mut script);
+    render::to_stdout(&script).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}
+
+/// `--model` with the known names as its values, here and in every subcommand.
+pub(super) fn with_models(command: clap::Command, names: &[String]) -> clap::Command {
+    let has_model = command.get_arguments().any(|arg| arg.get_id() == "model");
+    let command = if has_model && !names.is_empty() {
+        let values = clap::builder::PossibleValuesParser::new(names.to_vec());
+        command.mut_arg("model", |arg| arg.value_parser(values))
+    } else {
+        command
+    };
+    command.mut_subcommands(|subcommand| with_models(subcommand, names))
+}
+
+/// `atom-launch man`
+pub(super) fn man_command(args: &ManArgs) -> anyhow::Result<u8> {
+    let mut command = Cli::command();
+    command.build();
+    let page = match &args.subcommand {
+        None => command,
+        Some(name) => {
+            let Some(found) = command.find_subcommand(name) else {
+                let known: Vec<&str> = command
+                    .get_subcommands()
+                    .map(clap::Command::get_name)
+                    .collect();
+                render::to_stderr(&format!(
+                    "error: no subcommand `{}`; there are {}\n",
+                    name.escape_debug(),
+                    known.join(", ")
+                ));
+                return Ok(exit::USAGE);
+            };
+            found.clone()
+        }
+    };
+    let mut text = Vec::new();
+    clap_mangen::Man::new(page)
+        .render(&mut text)
+        .context("cannot render the manual page")?;
+    render::to_stdout(&text).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}

@@ -40,7 +40,7 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
         (
             "model",
             format!(
-                "{}{entry}, {}",
+                "{}{entry} at {}",
                 job.model,
                 secret::hide_url_passwords(&worker.model_path.value)
             ),
@@ -70,7 +70,7 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
         (
             "limits",
             format!(
-                "{} of GPU memory, {} sequences, {} tokens long",
+                "{} of GPU memory, {} sequences, longest {}",
                 limit("--gpu-memory-utilization"),
                 limit("--max-num-seqs"),
                 limit("--max-model-len")

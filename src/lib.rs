@@ -10,3 +10,4 @@
 pub mod atom;
 pub mod domain;
 pub mod exit;
+pub mod run;

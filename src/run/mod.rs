@@ -1,0 +1,13 @@
+//! A rank's whole life: preflight, servers, router, workload, teardown, record.
+//!
+//! ```text
+//! signals, health, logs, smoke ─▶ one channel ─▶ driver ─ event ─▶ supervisor (pure)
+//!                                                driver ◀─ actions ─┘
+//! ```
+//!
+//! [`supervisor`] decides and does nothing; the driver does and decides nothing. Everything else is one piece of the world.
+
+pub mod engine_watch;
+pub mod event;
+pub mod spec;
+pub mod supervisor;

@@ -7,7 +7,13 @@
 //!
 //! [`supervisor`] decides and does nothing; the driver does and decides nothing. Everything else is one piece of the world.
 
+pub mod clock;
 pub mod engine_watch;
 pub mod event;
+pub mod mask;
+pub mod ports;
+pub mod process;
+pub mod procfs;
+pub mod signals;
 pub mod spec;
 pub mod supervisor;

@@ -10,10 +10,13 @@
 pub mod clock;
 pub mod engine_watch;
 pub mod event;
+pub mod health;
 pub mod mask;
 pub mod ports;
 pub mod process;
 pub mod procfs;
 pub mod signals;
+pub mod smoke;
 pub mod spec;
 pub mod supervisor;
+pub mod wait;

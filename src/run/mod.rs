@@ -8,11 +8,14 @@
 //! [`supervisor`] decides and does nothing; the driver does and decides nothing. Everything else is one piece of the world.
 
 pub mod clock;
+pub mod collect;
 pub mod engine_watch;
 pub mod event;
 pub mod health;
+pub mod manifest;
 pub mod mask;
 pub mod ports;
+pub mod preflight;
 pub mod process;
 pub mod procfs;
 pub mod signals;
@@ -20,3 +23,5 @@ pub mod smoke;
 pub mod spec;
 pub mod supervisor;
 pub mod wait;
+
+pub use preflight::preflight;

@@ -9,9 +9,12 @@
 
 pub mod clock;
 pub mod collect;
+pub mod console;
 pub mod engine_watch;
 pub mod event;
 pub mod health;
+pub mod lines;
+pub mod logs;
 pub mod manifest;
 pub mod mask;
 pub mod ports;
@@ -22,6 +25,7 @@ pub mod signals;
 pub mod smoke;
 pub mod spec;
 pub mod supervisor;
+pub mod talk;
 pub mod wait;
 
 pub use preflight::preflight;

@@ -5,14 +5,16 @@
 //!                                                driver ◀─ actions ─┘
 //! ```
 //!
-//! [`supervisor`] decides and does nothing; the driver does and decides nothing. Everything else is one piece of the world.
+//! [`supervisor`] decides and does nothing; [`driver`] does and decides nothing. Everything else is one piece of the world.
 
 pub mod clock;
 pub mod collect;
 pub mod console;
+pub mod driver;
 pub mod engine_watch;
 pub mod event;
 pub mod health;
+pub mod launch;
 pub mod lines;
 pub mod logs;
 pub mod manifest;
@@ -28,4 +30,5 @@ pub mod supervisor;
 pub mod talk;
 pub mod wait;
 
+pub use driver::run;
 pub use preflight::preflight;

@@ -10,4 +10,5 @@
 pub mod atom;
 pub mod domain;
 pub mod exit;
+pub mod report;
 pub mod run;

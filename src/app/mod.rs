@@ -3,6 +3,7 @@
 mod check;
 mod files;
 mod job;
+mod node;
 mod shell;
 
 use std::ffi::OsString;
@@ -43,11 +44,14 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         None => launch(&cli.launch),
+        Some(Command::Node(args)) => node::node_command(&args),
         Some(Command::Plan(args)) => plan_command(&args),
         Some(Command::Explain(args)) => explain_command(&args),
         Some(Command::Check(args)) => check::check_command(&args),
         Some(Command::Models(args)) => files::models_command(&args),
         Some(Command::Diff(args)) => files::diff_command(&args),
+        Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
+        Some(Command::Report(args)) => node::report_command(&args),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),

@@ -1,6 +1,6 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
-use super::{NOTHING_STARTED, report, talk};
+use super::{NOTHING_STARTED, report};
 use crate::cli::JobArgs;
 use crate::domain::codes::WHICH_WORKER;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -29,7 +29,6 @@ impl Job {
         trailing: &[String],
         env_file: Option<&str>,
     ) -> Result<Self, u8> {
-        talk(args.verbose, args.quiet);
         let mut environment = input::environment();
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {

@@ -101,6 +101,7 @@ fn report(
 
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &args.trailing, None) {
         Ok(job) => job,
         Err(code) => return Ok(code),
@@ -147,6 +148,7 @@ fn print(text: &str) -> anyhow::Result<u8> {
 
 /// `atom-launch plan`
 fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
         Ok(job) => job,
         Err(code) => return Ok(code),
@@ -180,6 +182,7 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
 
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
         Ok(job) => job,
         Err(code) => return Ok(code),

@@ -224,6 +224,9 @@ pub struct ReportArgs {
     /// Form of the report.
     #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
     pub format: ReportFormat,
+    /// End with the code of the rank that failed first, which is what a job script should end with.
+    #[arg(long)]
+    pub exit_code: bool,
 }
 
 /// How a plan is printed.

@@ -75,6 +75,30 @@ impl Report {
             .min_by(|a, b| decided(a).total_cmp(&decided(b)))
     }
 
+    /// The same, among the records of the run that a record belongs to: the folder may hold those of an earlier one.
+    pub fn first_failure_of(&self, own: &Manifest) -> Option<&Manifest> {
+        let same_run = |one: &&Manifest| match &own.slurm {
+            Some(job) => one.slurm.as_ref() == Some(job),
+            // Without a job's number: what was decided after this rank began.
+            None => one.slurm.is_none() && decided(one) >= own.started_unix,
+        };
+        let failed = self
+            .ranks
+            .iter()
+            .filter(|one| one.outcome == Verdict::Failed);
+        failed
+            .filter(same_run)
+            .min_by(|a, b| decided(a).total_cmp(&decided(b)))
+    }
+
+    /// What the job should end with: the code of the rank that failed first, else that of the first rank.
+    pub fn exit_code(&self) -> u8 {
+        self.first_failure()
+            .or(self.ranks.first())
+            .and_then(|one| one.exit_code)
+            .unwrap_or(crate::exit::OK)
+    }
+
     /// Ranks of the job that have left no record.
     pub fn missing(&self) -> Vec<usize> {
         let count = self.ranks.iter().map(|one| one.ranks).max().unwrap_or(0);

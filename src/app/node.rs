@@ -11,7 +11,7 @@ use crate::check::worker as check_worker;
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::{NO_ADDRESSES, WHICH_WORKER};
 use crate::domain::command::last_value;
-use crate::domain::diagnostic::{Diagnostic, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::Source;
 use crate::domain::settings::{LifeSettings, Settings};
@@ -21,8 +21,11 @@ use crate::input;
 use crate::plan::{JobPlan, WorkerPlan};
 use crate::render;
 use crate::report::{self, Report};
+use crate::run::event::{Outcome, Phase, Verdict};
+use crate::run::manifest::Manifest;
 use crate::run::spec::{
-    Endpoint, JobSpec, Limits, ModelCheck, NodeSpec, RouterAddress, RouterSpec, WorkerSpec,
+    Endpoint, JobSpec, Limits, ModelCheck, NodeSpec, RouterAddress, RouterSpec, SlurmJob,
+    WorkerSpec,
 };
 use crate::run::wait::{Patience, wait_for};
 use crate::run::{self, manifest, talk};
@@ -51,7 +54,11 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
                 Place::Input("--rank".into()),
                 format!("which of the {} ranks is this?", plan.ranks),
             )
-            .help("set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken"),
+            .help(if input::settings::is_batch_step(&job.environment) {
+                "this is the batch script itself: start the ranks with `srun --ntasks-per-node=1 atom-launch node …`"
+            } else {
+                "set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken"
+            }),
         ),
         Some(_) if plan.ranks > 1 && placement.nodes.is_empty() => job.findings.push(
             Diagnostic::error(
@@ -71,6 +78,10 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         }
     }
     if job.refuses("nothing was started") {
+        if !args.dry_run && placement.rank == Some(rank) {
+            let spec = spec(&plan, rank, &job.settings, &life, &job.environment);
+            leave_word(&spec, &job.findings);
+        }
         return Ok(exit::USAGE);
     }
     if args.dry_run {
@@ -86,6 +97,27 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
     spec.workload.clone_from(&args.workload);
     talk::to_stderr(spec.rank);
     Ok(run::run(&spec))
+}
+
+/// A record of a rank that was refused, for the other ranks and `report`. Only where the job has made the log folder: one
+/// mistyped option on a laptop leaves nothing behind.
+fn leave_word(spec: &NodeSpec, findings: &Diagnostics) {
+    if !spec.log_dir.is_dir() {
+        return;
+    }
+    let first = findings.0.iter().find(|finding| finding.is_error());
+    let mut record = Manifest::begin(spec);
+    record.enter(Phase::Preflight, Duration::ZERO);
+    record.enter(Phase::Done, Duration::ZERO);
+    record.decide(&Outcome {
+        code: exit::USAGE,
+        verdict: Verdict::Failed,
+        phase: Phase::Preflight,
+        reason: first.map_or_else(String::new, |finding| finding.message.clone()),
+        culprit: None,
+    });
+    // It was said on stderr already; nobody is worse off without the record.
+    let _ = record.write(&spec.log_dir);
 }
 
 fn seconds(time: f64) -> Duration {
@@ -133,11 +165,11 @@ fn spec(
         }),
         workload: Vec::new(),
         workload_env: workload_env(plan),
-        log_dir: log_dir(life, environment),
+        log_dir: of_attempt(log_dir(life, environment), environment),
         collect_logs: life
             .collect_logs
             .as_ref()
-            .map(|folder| PathBuf::from(&folder.value)),
+            .map(|folder| of_attempt(PathBuf::from(&folder.value), environment)),
         limits,
         smoke: false,
         job_end: environment
@@ -202,6 +234,10 @@ fn job_spec(plan: &JobPlan, rank: u32, environment: &Environment) -> JobSpec {
         model: plan.model.clone(),
         model_path,
         ranks: plan.ranks as usize,
+        slurm: environment.get("SLURM_JOB_ID").map(|id| SlurmJob {
+            id: id.to_owned(),
+            restart: restarts(environment),
+        }),
         models_file: plan.models.name.clone(),
         models_sha256: plan.models.sha256.clone(),
         model_checks,
@@ -248,6 +284,31 @@ fn workload_env(plan: &JobPlan) -> Vec<(String, String)> {
         env.push(("DECODE_GPUS".to_owned(), decode.to_string()));
     }
     env
+}
+
+/// How often SLURM has started this job again.
+fn restarts(environment: &Environment) -> u32 {
+    let count = environment.get("SLURM_RESTART_COUNT");
+    count.and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
+/// A folder for this attempt at the job alone: one that was requeued must not write over what the one before has left.
+fn of_attempt(folder: PathBuf, environment: &Environment) -> PathBuf {
+    let suffix = match restarts(environment) {
+        0 => return folder,
+        count => format!("-restart{count}"),
+    };
+    // The job script may have said so already.
+    if folder
+        .to_string_lossy()
+        .trim_end_matches('/')
+        .ends_with(&suffix)
+    {
+        return folder;
+    }
+    let mut name = folder.components().as_path().as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
 }
 
 /// `--log-dir`, else the job's folder below /run_logs where that exists, else one below the working directory.
@@ -327,5 +388,27 @@ pub(super) fn report_command(args: &ReportArgs) -> anyhow::Result<u8> {
         ReportFormat::Html => report::html(&report),
     };
     render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
-    Ok(exit::OK)
+    Ok(if args.exit_code {
+        report.exit_code()
+    } else {
+        exit::OK
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_attempt_has_a_folder_of_its_own() {
+        let attempt = |count: &str, folder: &str| {
+            let environment = Environment::new([("SLURM_RESTART_COUNT".into(), count.into())]);
+            let folder = of_attempt(folder.into(), &environment);
+            folder.to_string_lossy().into_owned()
+        };
+        assert_eq!(attempt("", "/logs/7"), "/logs/7");
+        assert_eq!(attempt("0", "/logs/7/"), "/logs/7/");
+        assert_eq!(attempt("2", "/logs/7/"), "/logs/7-restart2");
+        assert_eq!(attempt("2", "/logs/7-restart2"), "/logs/7-restart2");
+    }
 }

@@ -217,6 +217,8 @@ pub struct Settings {
     pub role: Option<Sourced<Role>>,
     /// `--rank`
     pub rank: Option<Sourced<u32>>,
+    /// SLURM_NODEID: which node of the step this is.
+    pub step_node: Option<Sourced<u32>>,
     /// `--worker`: which of several workers on this node.
     pub worker: Option<Sourced<u32>>,
     /// xP and yD; `None` when no topology is given.
@@ -231,6 +233,8 @@ pub struct Settings {
     pub gpus_per_node: Sourced<u32>,
     /// Addresses or names of the nodes, by rank.
     pub nodes: Option<Sourced<Vec<String>>>,
+    /// Nodes of the SLURM step alone, where it may have fewer than the allocation.
+    pub step_nodes: Option<Sourced<Vec<String>>>,
     /// `--node0-addr`
     pub node0_addr: Option<Sourced<String>>,
     /// `--host-ip`

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Report, decided, outcome};
+use crate::run::event::Verdict;
 use crate::run::manifest::Manifest;
 
 /// One table: what each rank ran, how long each phase took, how it ended; then who failed first.
@@ -36,7 +37,16 @@ pub fn text(report: &Report) -> String {
         rows.push(row);
     }
     let numbers = 3..=3 + phases.len();
-    let mut out = table(&rows, |column| column == 0 || numbers.contains(&column));
+    let mut out = String::new();
+    // Writing into a string cannot fail.
+    if let Some(job) = report.ranks.iter().find_map(|one| one.slurm.as_ref()) {
+        let again = match job.restart {
+            0 => String::new(),
+            count => format!(", started again {count}×"),
+        };
+        let _ = writeln!(out, "SLURM job {}{again}", job.id);
+    }
+    out += &table(&rows, |column| column == 0 || numbers.contains(&column));
     if let Some(first) = report.first_failure() {
         let after = decided(first) - report.begin();
         let many = report
@@ -45,7 +55,6 @@ pub fn text(report: &Report) -> String {
             .filter(|one| one.outcome == first.outcome)
             .count();
         let word = if many > 1 { "first to fail" } else { "failed" };
-        // Writing into a string cannot fail.
         let _ = writeln!(
             out,
             "\n{word}: rank {} after {after:.1} s: {}",
@@ -58,6 +67,19 @@ pub fn text(report: &Report) -> String {
         if let Some(process) = culprit {
             let _ = writeln!(out, "its log: {}", process.log);
         }
+    }
+    // Those that are still at work have no end either; but once one has ended, the others do within seconds.
+    let over = report.ranks.iter().any(|one| one.exit_code.is_some());
+    for one in report
+        .ranks
+        .iter()
+        .filter(|one| over && one.outcome == Verdict::Running)
+    {
+        let _ = writeln!(
+            out,
+            "rank {} on {} has recorded no end: it still ends, was killed hard, or its node failed",
+            one.rank, one.host
+        );
     }
     for rank in report.missing() {
         let _ = writeln!(out, "rank {rank} has left no record");

@@ -14,7 +14,7 @@ use crate::domain::secret::shown;
 
 use super::event::{Outcome, Phase, Verdict};
 use super::mask;
-use super::spec::NodeSpec;
+use super::spec::{NodeSpec, SlurmJob};
 
 /// Version of the form below.
 pub const SCHEMA: u32 = 1;
@@ -30,6 +30,9 @@ pub struct Manifest {
     pub rank: usize,
     /// Ranks of the job.
     pub ranks: usize,
+    /// The SLURM job that it belonged to.
+    #[serde(default)]
+    pub slurm: Option<SlurmJob>,
     /// Name of the machine.
     pub host: String,
     /// Process id of the launcher.
@@ -118,6 +121,7 @@ impl Manifest {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             rank: spec.rank,
             ranks: spec.job.ranks,
+            slurm: spec.job.slurm.clone(),
             host: nix::unistd::gethostname()
                 .map(|name| name.to_string_lossy().into_owned())
                 .unwrap_or_default(),

@@ -1,11 +1,17 @@
 //! Whose port it is: free before the start, ours when a health check is answered.
 
 use std::collections::BTreeSet;
-use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener, ToSocketAddrs as _};
+use std::io::{self, Read as _, Write as _};
+use std::net::{
+    IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs as _,
+};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use super::process::describe;
 use super::procfs::{self, Socket};
+
+/// Time for a connection to arrive.
+const ARRIVAL: Duration = Duration::from_secs(2);
 
 /// State of a port at an address of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +53,48 @@ pub fn probe(address: &str, port: u16) -> Port {
 }
 
 /// Who has a port, in words.
+/// Whether what is sent to a port of an address that is not ours arrives here all the same, as behind a NAT; `None` when
+/// that cannot be tried.
+pub fn arrives_here(address: &str, port: u16) -> Option<bool> {
+    let place = (address, port).to_socket_addrs().ok()?.next()?;
+    let any: IpAddr = if place.is_ipv4() {
+        Ipv4Addr::UNSPECIFIED.into()
+    } else {
+        Ipv6Addr::UNSPECIFIED.into()
+    };
+    let listener = TcpListener::bind((any, port)).ok()?;
+    listener.set_nonblocking(true).ok()?;
+    let Ok(mut sender) = TcpStream::connect_timeout(&place, ARRIVAL) else {
+        return Some(false);
+    };
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    let word = format!(
+        "{} {}",
+        std::process::id(),
+        now.unwrap_or_default().as_nanos()
+    );
+    sender.write_all(word.as_bytes()).ok()?;
+    // The other end reads to the end of what was sent.
+    drop(sender);
+    let end = Instant::now() + ARRIVAL;
+    while Instant::now() < end {
+        match listener.accept() {
+            Ok((stream, _)) => {
+                let mut heard = String::new();
+                let limited = stream
+                    .set_nonblocking(false)
+                    .and_then(|()| stream.set_read_timeout(Some(ARRIVAL)));
+                let read = limited.and_then(|()| stream.take(100).read_to_string(&mut heard));
+                if read.is_ok() && heard == word {
+                    return Some(true);
+                }
+            }
+            Err(_) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+    Some(false)
+}
+
 fn holder(addresses: &[IpAddr], port: u16) -> String {
     let sockets = procfs::sockets_on(port).unwrap_or_default();
     let mut found = procfs::relevant(&sockets, addresses);
@@ -136,6 +184,17 @@ mod tests {
     fn an_address_of_another_machine_is_told() {
         assert_eq!(probe("192.0.2.1", 8000), Port::Elsewhere);
         assert_eq!(probe("no-such-host.invalid", 8000), Port::Elsewhere);
+    }
+
+    #[test]
+    fn what_is_sent_to_an_own_address_arrives() {
+        let first = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = first.local_addr().unwrap().port();
+        drop(first);
+        assert_eq!(arrives_here("127.0.0.9", port), Some(true));
+        let held = TcpListener::bind(("0.0.0.0", port)).unwrap();
+        assert_eq!(arrives_here("127.0.0.9", port), None);
+        drop(held);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Looks for everything that would stop a rank, before anything is started: all problems at once.
 
+mod address;
+
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -272,14 +274,11 @@ fn all_ports(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
         };
         found.push(Diagnostic::error(PORT_IN_USE, place, text));
     }
-    for address in elsewhere {
-        let text = format!("{address} is no address of this machine: its ports cannot be checked");
-        found.push(Diagnostic::warning(
-            ADDRESS,
-            Place::Input("address".into()),
-            text,
-        ));
-    }
+    found.extend(
+        elsewhere
+            .into_iter()
+            .filter_map(|address| address::elsewhere(spec, address)),
+    );
 }
 
 fn job_end(spec: &NodeSpec, left: Duration) -> Option<Diagnostic> {

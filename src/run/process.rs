@@ -226,8 +226,15 @@ fn collect_one(pid: i32) {
 pub fn describe(pid: i32) -> String {
     let words = super::mask::words(&procfs::command_line(pid));
     let text = words.join(" ");
-    match text.char_indices().nth(200) {
+    let text = match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,
+    };
+    // Whose it is: two jobs may have met on one machine.
+    match procfs::variable(pid, "SLURM_JOB_ID") {
+        Some(job) if std::env::var("SLURM_JOB_ID").as_ref() != Ok(&job) => {
+            format!("{text} (SLURM job {})", job.escape_debug())
+        }
+        _ => text,
     }
 }

@@ -101,6 +101,40 @@ pub fn command_line(pid: i32) -> Vec<String> {
         .collect()
 }
 
+/// One variable of the environment that a process was started with.
+pub fn variable(pid: i32, name: &str) -> Option<String> {
+    let text = fs::read(format!("/proc/{pid}/environ")).ok()?;
+    text.split(|byte| *byte == 0)
+        .filter_map(|entry| std::str::from_utf8(entry).ok()?.split_once('='))
+        .find(|(own, _)| *own == name)
+        .map(|(_, value)| value.to_owned())
+}
+
+/// Addresses of this machine, those of the loopback device excepted.
+pub fn own_addresses() -> Vec<IpAddr> {
+    let trie = fs::read_to_string("/proc/net/fib_trie").unwrap_or_default();
+    let six = fs::read_to_string("/proc/net/if_inet6").unwrap_or_default();
+    parse_addresses(&trie, &six)
+}
+
+fn parse_addresses(trie: &str, six: &str) -> Vec<IpAddr> {
+    let lines: Vec<&str> = trie.lines().map(str::trim).collect();
+    let four = lines.windows(2).filter_map(|pair| {
+        let address: Ipv4Addr = pair[0].strip_prefix("|-- ")?.parse().ok()?;
+        (pair[1] == "/32 host LOCAL").then_some(IpAddr::V4(address))
+    });
+    let six = six.lines().filter_map(|line| {
+        let digits = u128::from_str_radix(line.split_whitespace().next()?, 16).ok()?;
+        let address = Ipv6Addr::from(digits);
+        // Link-local ones mean nothing without their interface.
+        (!address.is_unicast_link_local()).then_some(IpAddr::V6(address))
+    });
+    let mut found: Vec<IpAddr> = four.chain(six).filter(|one| !one.is_loopback()).collect();
+    found.sort();
+    found.dedup();
+    found
+}
+
 /// Bytes that a process has read, by calls or by page faults.
 pub fn bytes_read(pid: i32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();

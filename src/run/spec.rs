@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use serde::{Deserialize, Deserializer};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::command::{ArgGroup, Command, EnvVar};
 use crate::domain::provenance::Source;
@@ -86,6 +86,9 @@ pub struct JobSpec {
     pub model_path: String,
     /// How many ranks the job has.
     pub ranks: usize,
+    /// The SLURM job that this is, where it is one.
+    #[serde(default)]
+    pub slurm: Option<SlurmJob>,
     /// Models file that was read: path or `built-in`.
     #[serde(default)]
     pub models_file: String,
@@ -98,6 +101,17 @@ pub struct JobSpec {
     /// Set when hub ids cannot be fetched (`HF_HUB_OFFLINE=1`): the hub cache folder to look into.
     #[serde(default)]
     pub offline_hub_cache: Option<PathBuf>,
+}
+
+/// A SLURM job, and which attempt at it this is.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SlurmJob {
+    /// SLURM_JOB_ID.
+    pub id: String,
+    /// SLURM_RESTART_COUNT: 0 for the first attempt.
+    #[serde(default)]
+    pub restart: u32,
 }
 
 /// A model that the preflight looks for.

@@ -181,6 +181,11 @@ impl Supervisor {
         self.phase
     }
 
+    /// How it went, once that is settled.
+    pub fn outcome(&self) -> Option<&Outcome> {
+        self.outcome.as_ref()
+    }
+
     /// The plan it follows.
     pub fn plan(&self) -> &Plan {
         &self.plan

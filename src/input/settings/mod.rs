@@ -63,6 +63,12 @@ pub fn read_life(args: &LifeArgs, environment: &Environment) -> (LifeSettings, D
     (life, reader.found)
 }
 
+/// Whether this is the script that sbatch started, not a task of srun. There SLURM_PROCID is 0 whatever the job's shape,
+/// and means no rank. sbatch's own mark is inherited by steps; the step's number is not there before.
+pub fn is_batch_step(environment: &Environment) -> bool {
+    environment.get("ENVIRONMENT") == Some("BATCH") && !environment.is_set("SLURM_STEP_ID")
+}
+
 struct Reader<'a> {
     environment: &'a Environment,
     found: Diagnostics,
@@ -167,7 +173,7 @@ impl Reader<'_> {
         });
         let topology = workers.is_some();
         // SLURM sets these in every batch step, so they mean something only once a topology is given.
-        let rank_variables: &[&str] = if topology {
+        let rank_variables: &[&str] = if topology && !is_batch_step(self.environment) {
             &["NODE_RANK", "SLURM_PROCID"]
         } else {
             &["NODE_RANK"]
@@ -177,6 +183,15 @@ impl Reader<'_> {
         } else {
             &["IPADDRS"]
         };
+        let step_variables = |name: &'static str| -> Vec<&'static str> {
+            Vec::from_iter((topology && self.environment.is_set("SLURM_STEP_ID")).then_some(name))
+        };
+        let (step_nodes, step_node) = (
+            step_variables("SLURM_STEP_NODELIST"),
+            step_variables("SLURM_NODEID"),
+        );
+        let step_nodes = self.read("SLURM_STEP_NODELIST", None, &step_nodes, node_list);
+        let step_node = self.read("SLURM_NODEID", None, &step_node, index);
         let nodes = self.nodes(args, node_variables);
         let mtp = self.mtp(args);
         Settings {
@@ -207,6 +222,8 @@ impl Reader<'_> {
                 Self::or(value, 8)
             },
             nodes,
+            step_nodes,
+            step_node,
             node0_addr: self.read(
                 "--node0-addr",
                 args.node0_addr.as_deref(),
@@ -654,6 +671,27 @@ mod tests {
         assert_eq!(settings.rank.unwrap().value, 3);
         assert_eq!(settings.nodes.unwrap().value, ["n1", "n2", "n3", "n4"]);
         assert_eq!(settings.workers.unwrap().decode.value, 1);
+    }
+
+    #[test]
+    fn a_batch_script_is_no_rank_and_a_step_is() {
+        let batch = [
+            ("xP", "1"),
+            ("ENVIRONMENT", "BATCH"),
+            ("SLURM_JOB_ID", "7"),
+            ("SLURM_PROCID", "0"),
+            ("SLURM_NODEID", "0"),
+            ("SLURM_JOB_NODELIST", "n[1-3]"),
+        ];
+        let (settings, found) = read(&JobArgs::default(), &env(&batch));
+        assert!(found.0.is_empty(), "{:?}", messages(&found));
+        assert!(settings.rank.is_none() && settings.step_node.is_none());
+        assert_eq!(settings.nodes.unwrap().value, ["n1", "n2", "n3"]);
+        let mut step = batch.to_vec();
+        step.extend([("SLURM_STEP_ID", "0"), ("SLURM_STEP_NODELIST", "n[2-3]")]);
+        let (settings, _) = read(&JobArgs::default(), &env(&step));
+        assert_eq!(settings.rank.unwrap().value, 0);
+        assert_eq!(settings.step_nodes.unwrap().value, ["n2", "n3"]);
     }
 
     #[test]

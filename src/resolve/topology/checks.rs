@@ -6,7 +6,7 @@ use crate::domain::codes::{
     TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
 };
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
-use crate::domain::provenance::Source;
+use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{Settings, WorkerCounts};
 use crate::domain::topology::Role;
 use crate::resolve::named;
@@ -50,6 +50,22 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
             ));
         }
     }
+}
+
+/// The nodes of the job. A step that has exactly the job's nodes knows them better than the allocation, which may be larger.
+pub(super) fn own_nodes(settings: &Settings, ranks: u32) -> Option<&Sourced<Vec<String>>> {
+    let whole = Source::Environment("SLURM_JOB_NODELIST".into());
+    settings
+        .step_nodes
+        .as_ref()
+        .filter(|step| step.value.len() == ranks as usize)
+        .filter(|_| {
+            settings
+                .nodes
+                .as_ref()
+                .is_none_or(|all| all.source == whole)
+        })
+        .or(settings.nodes.as_ref())
 }
 
 fn shape_of(counts: &WorkerCounts) -> String {
@@ -160,6 +176,25 @@ pub(super) fn check_rank(
         Source::CommandLine(name) | Source::Environment(name) => name.clone(),
         _ => "--rank".into(),
     };
+    let placed_by_slurm =
+        matches!(&rank.source, Source::Environment(name) if name == "SLURM_PROCID");
+    if let Some(node) = settings
+        .step_node
+        .as_ref()
+        .filter(|node| placed_by_slurm && node.value != rank.value)
+    {
+        found.push(
+            Diagnostic::error(
+                CONTRADICTION,
+                Place::Input("SLURM_NODEID".into()),
+                format!(
+                    "{given} runs on node {} of the step: a rank is a node, and its number is the node's",
+                    node.value
+                ),
+            )
+            .help("start one task a node, `--ntasks-per-node=1`, in SLURM's own order"),
+        );
+    }
     if rank.value > last {
         found.push(
             Diagnostic::error(

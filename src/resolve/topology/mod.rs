@@ -94,9 +94,8 @@ pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnos
     let ranks = counts.map_or(1, |_| {
         shapes.iter().map(|(rank, ..)| rank + 1).max().unwrap_or(1)
     });
-    let nodes = settings
-        .nodes
-        .clone()
+    let nodes = checks::own_nodes(settings, ranks)
+        .cloned()
         .map_or((Vec::new(), Source::Default), |nodes| {
             (nodes.value, nodes.source)
         });
@@ -397,6 +396,36 @@ mod tests {
         ] {
             assert!(codes.contains(&code.0), "{codes:?}");
         }
+    }
+
+    #[test]
+    fn a_step_of_the_right_size_names_the_nodes() {
+        let env = |nodes: &'static str, step: &'static str, node: &'static str| {
+            vec![
+                ("xP", "1"),
+                ("yD", "1"),
+                ("SLURM_JOB_ID", "7"),
+                ("SLURM_STEP_ID", "0"),
+                ("SLURM_PROCID", "1"),
+                ("SLURM_NODEID", node),
+                (nodes, "a[1-3]"),
+                ("SLURM_STEP_NODELIST", step),
+            ]
+        };
+        let no_args = crate::cli::JobArgs::default();
+        let (placement, found) = placed(&env("SLURM_JOB_NODELIST", "a[2-3]", "1"), &no_args);
+        assert!(found.0.is_empty(), "{found:?}");
+        assert_eq!(placement.nodes, ["a2", "a3"]);
+        // A shell in a step of its own knows nothing of the job's nodes.
+        let (placement, _) = placed(&env("SLURM_JOB_NODELIST", "a1", "1"), &no_args);
+        assert_eq!(placement.nodes, ["a1", "a2"]);
+        let (placement, _) = placed(&env("IPADDRS", "a[2-3]", "1"), &no_args);
+        assert_eq!(placement.nodes, ["a1", "a2"]);
+        let (_, found) = placed(&env("SLURM_JOB_NODELIST", "a[2-3]", "0"), &no_args);
+        assert!(
+            found.0[0].message.contains("SLURM_PROCID=1 runs on node 0"),
+            "{found:?}"
+        );
     }
 
     #[test]

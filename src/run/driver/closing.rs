@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
+use crate::report::Report;
+
 use super::super::collect;
 use super::super::console::{Manner, stderr};
 use super::super::event::{Outcome, Phase, Proc, Verdict};
@@ -74,6 +76,7 @@ impl Driver<'_> {
             let took = phase.end_s.unwrap_or(phase.start_s) - phase.start_s;
             tracing::info!("{:<10}{took:>10.3} s", phase.phase.name());
         }
+        self.say_first_cause(outcome);
         let (code, reason) = (outcome.code, &outcome.reason);
         match outcome.verdict {
             Verdict::Done => tracing::info!("done: {reason}; exit code {code}"),
@@ -86,6 +89,27 @@ impl Driver<'_> {
             }
         }
         code
+    }
+
+    /// On the leading rank, whose lines people read first: which other rank failed before, as far as its record can be seen
+    /// from here. A rank that was stopped does not know why.
+    fn say_first_cause(&self, outcome: &Outcome) {
+        if !self.spec.leads() || self.spec.job.ranks < 2 || outcome.verdict == Verdict::Done {
+            return;
+        }
+        let Ok(report) = Report::read(&self.spec.log_dir) else {
+            return;
+        };
+        if let Some(first) = report.first_failure_of(&self.manifest)
+            && first.rank != self.spec.rank
+        {
+            let host = &first.host;
+            tracing::error!(
+                "first to fail: rank {} on {host}: {}",
+                first.rank,
+                first.reason
+            );
+        }
     }
 
     pub(super) fn collect(&self) {

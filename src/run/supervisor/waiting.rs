@@ -254,7 +254,11 @@ impl Supervisor {
             .silent_since
             .map(|since| now.saturating_sub(since));
         if silent.is_some_and(|silent| silent >= BUSY_FOR) {
-            let reason = format!("the router was up and now: {}", self.router.state(now));
+            let place = self.plan.router.as_deref().unwrap_or_default();
+            let reason = format!(
+                "the router ({place}) was up and now: {}",
+                self.router.state(now)
+            );
             self.fail_with(now, exit::UNAVAILABLE, reason, Some("router".into()), out);
         }
     }
@@ -352,8 +356,9 @@ impl Supervisor {
                 self.fail_with(now, exit::UNAVAILABLE, reason, culprit, out);
             }
             Phase::Router => {
+                let place = self.plan.router.as_deref().unwrap_or_default();
                 let reason = format!(
-                    "the router did not become ready within {waited}: {}",
+                    "the router ({place}) did not become ready within {waited}: {}",
                     self.router.state(now)
                 );
                 let own = self.plan.leads.then_some(Proc::Router);

@@ -76,7 +76,8 @@ impl Supervisor {
                     self.own_unready(now)
                 };
                 let state = self.router.state(now);
-                format!("waiting for the router, {waited} so far: {state}{own}")
+                let place = self.plan.router.as_deref().unwrap_or_default();
+                format!("waiting for the router ({place}), {waited} so far: {state}{own}")
             }
             Phase::Smoke => format!("waiting for the first token, {waited} so far"),
             Phase::Workload => format!("the workload runs, {waited} so far"),

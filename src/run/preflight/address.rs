@@ -1,0 +1,71 @@
+//! The address that a rank was given, against those that its machine has.
+
+use std::net::{IpAddr, ToSocketAddrs as _};
+
+use crate::domain::diagnostic::{Diagnostic, Place};
+
+use super::super::health::Target;
+use super::super::spec::NodeSpec;
+use super::super::{ports, procfs};
+use super::ADDRESS;
+
+/// So many addresses are listed.
+const SHOWN: usize = 8;
+
+/// What stands against an address of this rank that no port of this machine can be bound to.
+pub(super) fn elsewhere(spec: &NodeSpec, address: &str) -> Option<Diagnostic> {
+    let place = Place::Input("address".into());
+    let rank = spec.rank;
+    let given = format!("{address}, the address of rank {rank}");
+    let own = procfs::own_addresses();
+    if let Err(error) = (address, 0).to_socket_addrs() {
+        let text = format!("{given}, is a name that this machine cannot resolve: {error}");
+        return Some(Diagnostic::error(ADDRESS, place, text).help(has(&own)));
+    }
+    let port = spec.workers.first().map_or(0, |worker| worker.port);
+    match ports::arrives_here(address, port) {
+        // Some translation on the way: its ports were free when they were tried.
+        Some(true) => None,
+        Some(false) => {
+            let text = format!(
+                "{given}, is none of this machine's, and what is sent there does not arrive here"
+            );
+            let mut finding = Diagnostic::error(ADDRESS, place, text).help(has(&own));
+            finding.help.extend(mixed_up(spec, &own));
+            Some(finding)
+        }
+        None => {
+            let text = format!("{given}, is none of this machine's: its ports cannot be checked");
+            Some(Diagnostic::warning(ADDRESS, place, text).help(has(&own)))
+        }
+    }
+}
+
+fn has(own: &[IpAddr]) -> String {
+    let names: Vec<String> = own.iter().take(SHOWN).map(IpAddr::to_string).collect();
+    match own.len() {
+        0 => "this machine has no address but its loopback ones".to_owned(),
+        count if count > SHOWN => format!(
+            "this machine has {} and {} more",
+            names.join(", "),
+            count - SHOWN
+        ),
+        _ => format!("this machine has {}", names.join(", ")),
+    }
+}
+
+/// Another rank's address in the list is ours: then the list has another order than the ranks.
+fn mixed_up(spec: &NodeSpec, own: &[IpAddr]) -> Option<String> {
+    spec.all_workers.iter().find_map(|worker| {
+        let host = Target::parse(&worker.health_url).ok()?.host;
+        let places = (host.as_str(), 0).to_socket_addrs().ok()?;
+        let is_ours = worker.rank != spec.rank
+            && places.map(|place| place.ip()).any(|ip| own.contains(&ip));
+        is_ours.then(|| {
+            format!(
+                "{host} in the list belongs to rank {}: the addresses must stand in the order of the ranks",
+                worker.rank
+            )
+        })
+    })
+}

@@ -29,7 +29,16 @@ impl Job {
         trailing: &[String],
         env_file: Option<&str>,
     ) -> Result<Self, u8> {
-        let mut environment = input::environment();
+        Self::read_in(input::environment(), args, trailing, env_file)
+    }
+
+    /// The same in a given environment.
+    pub(super) fn read_in(
+        mut environment: Environment,
+        args: &JobArgs,
+        trailing: &[String],
+        env_file: Option<&str>,
+    ) -> Result<Self, u8> {
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
             match models_file::read_text(path, "env file") {

@@ -8,6 +8,7 @@ pub mod diff;
 pub mod explain;
 pub mod models;
 pub mod plan;
+pub mod sbatch;
 pub mod schema;
 pub mod table;
 

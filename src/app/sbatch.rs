@@ -1,0 +1,271 @@
+//! `sbatch`: options → a plain SLURM job script.
+
+use std::ffi::OsString;
+
+use clap::{Args as _, CommandFactory as _};
+
+use super::job::Job;
+use super::print;
+use crate::check::worker as check_worker;
+use crate::cli::{Cli, JobArgs, LifeArgs, SbatchArgs, SlurmArgs};
+use crate::domain::codes::{CONTRADICTION, INVALID_SETTING, TOO_FEW_NODES};
+use crate::domain::diagnostic::{Diagnostic, Place};
+use crate::domain::environment::Environment;
+use crate::domain::secret;
+use crate::exit;
+use crate::plan::JobPlan;
+use crate::render;
+use crate::render::sbatch::{Container, Script};
+
+/// Options that are about one rank; the script is for all of them.
+const OF_ONE_RANK: [&str; 4] = ["rank", "role", "worker", "host_ip"];
+
+/// `atom-launch sbatch`
+pub(super) fn sbatch_command(args: &SbatchArgs, words: Vec<OsString>) -> anyhow::Result<u8> {
+    // Only the options count: a script that meant something else in another shell would be no script to keep.
+    let mut job = match Job::read_in(Environment::default(), &args.job, &[], None) {
+        Ok(job) => job,
+        Err(code) => return Ok(code),
+    };
+    let given = Given::of(words);
+    given.check(args, &mut job);
+    let (plan, _) = match job.plan() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    if !args.job.no_check {
+        for worker in &plan.workers {
+            let gpus = job.settings.gpus_per_node.value;
+            job.findings.extend(check_worker(worker, gpus));
+        }
+    }
+    let nodes = args.slurm.nodes_count.unwrap_or(plan.ranks);
+    if nodes < plan.ranks {
+        job.findings.push(
+            Diagnostic::error(
+                TOO_FEW_NODES,
+                Place::Input("--nodes-count".into()),
+                format!(
+                    "the job has {} ranks, but `--nodes-count` asks for {nodes}",
+                    plan.ranks
+                ),
+            )
+            .help("one node a rank; `--layout` puts several workers on one"),
+        );
+    }
+    // The allocation is not there yet, so its addresses are no news.
+    job.findings
+        .0
+        .retain(|finding| finding.code != crate::domain::codes::NO_ADDRESSES);
+    if job.refuses("no script was printed") {
+        return Ok(exit::USAGE);
+    }
+    print(&render::sbatch::text(&script(args, &given, &plan, nodes)))
+}
+
+fn script<'a>(args: &'a SbatchArgs, given: &Given, plan: &JobPlan, nodes: u32) -> Script<'a> {
+    let SlurmArgs {
+        job_name,
+        partition,
+        account,
+        time,
+        gres,
+        sbatch_option,
+        ..
+    } = &args.slurm;
+    let roles = |role| plan.workers.iter().filter(|one| one.role == role).count();
+    let prefill = roles(crate::domain::topology::Role::Prefill);
+    let decode = roles(crate::domain::topology::Role::Decode);
+    let plural = |count: usize, what: &str| render::count(count, what);
+    let (shape, short) = if plan.router.is_some() {
+        (
+            format!(
+                "{} and {} of {}, with their router",
+                plural(prefill, "prefill worker"),
+                plural(decode, "decode worker"),
+                plan.model
+            ),
+            format!("-{prefill}p{decode}d"),
+        )
+    } else {
+        (format!("One server of {}", plan.model), String::new())
+    };
+    let mut options = vec![format!("--time={}", time.as_deref().unwrap_or("02:00:00"))];
+    for (name, value) in [
+        ("--partition", partition),
+        ("--account", account),
+        ("--gres", gres),
+    ] {
+        options.extend(value.iter().map(|value| format!("{name}={value}")));
+    }
+    options.extend(sbatch_option.iter().cloned());
+    let models = args.job.model_dir.iter().chain(&args.job.model_path);
+    let files = args.job.file.models_file.iter();
+    let mounts = models
+        .chain(files)
+        .filter(|path| path.starts_with('/'))
+        .chain(&args.slurm.mount);
+    Script {
+        printed_by: given.line(),
+        title: format!("{shape}, on {} of SLURM", plural(nodes as usize, "node")),
+        job_name: job_name
+            .clone()
+            .unwrap_or_else(|| format!("{}{short}", plan.model.replace('/', "-"))),
+        nodes,
+        ranks: plan.ranks,
+        options,
+        requeue: args.slurm.requeue,
+        job: given.options(&JobArgs::augment_args(clap::Command::new("job")), &[]),
+        life: given.options(
+            &LifeArgs::augment_args(clap::Command::new("life")),
+            &["log_dir"],
+        ),
+        log_base: args.life.log_dir.as_deref(),
+        workload: &args.workload,
+        container: match (&args.slurm.container_image, &args.slurm.docker_image) {
+            (Some(image), _) => Container::Pyxis(image),
+            (None, Some(image)) => Container::Docker(image),
+            (None, None) => Container::None,
+        },
+        mounts: mounts.cloned().collect(),
+    }
+}
+
+/// The command line as it was typed, read once more for its words.
+struct Given {
+    words: Vec<String>,
+    matches: Option<clap::ArgMatches>,
+}
+
+impl Given {
+    fn of(words: Vec<OsString>) -> Self {
+        let matches = Cli::command().try_get_matches_from(words.clone());
+        let matches = matches
+            .ok()
+            .and_then(|all| all.subcommand_matches("sbatch").cloned());
+        let text = words.into_iter().skip(1);
+        Self {
+            words: text
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            matches,
+        }
+    }
+
+    /// The line that prints the same script again.
+    fn line(&self) -> String {
+        let words: Vec<_> = self
+            .words
+            .iter()
+            .map(|word| shell_words::quote(word))
+            .collect();
+        format!("atom-launch {}", words.join(" "))
+    }
+
+    fn is_given(&self, id: &str) -> bool {
+        self.matches.as_ref().is_some_and(|matches| {
+            matches.value_source(id) == Some(clap::parser::ValueSource::CommandLine)
+        })
+    }
+
+    /// The given ones among a set of options, each with its value, in the order of the help.
+    fn options(&self, set: &clap::Command, except: &[&str]) -> Vec<Vec<String>> {
+        let mut all = Vec::new();
+        for arg in set.get_arguments() {
+            let id = arg.get_id().as_str();
+            let (Some(long), Some(matches)) = (arg.get_long(), &self.matches) else {
+                continue;
+            };
+            if except.contains(&id) || !self.is_given(id) {
+                continue;
+            }
+            let option = format!("--{long}");
+            if arg.get_action().takes_values() {
+                let values = matches.get_raw(id).into_iter().flatten();
+                all.extend(values.map(|value| {
+                    let value = value.to_string_lossy().into_owned();
+                    if value.starts_with('-') {
+                        vec![format!("{option}={value}")]
+                    } else {
+                        vec![option.clone(), value]
+                    }
+                }));
+            } else {
+                let times = if id == "verbose" {
+                    usize::from(matches.get_count(id))
+                } else {
+                    1
+                };
+                all.extend(std::iter::repeat_n(vec![option], times));
+            }
+        }
+        all
+    }
+
+    /// What cannot stand in a script for all ranks, on any machine, for anybody to read.
+    fn check(&self, args: &SbatchArgs, job: &mut Job) {
+        for id in OF_ONE_RANK.into_iter().filter(|id| self.is_given(id)) {
+            let option = format!("--{}", id.replace('_', "-"));
+            job.findings.push(
+                Diagnostic::error(
+                    CONTRADICTION,
+                    Place::Input(option.clone()),
+                    format!("`{option}` is about one rank, and the script is for all of them"),
+                )
+                .help("leave it out: each task takes its own from SLURM"),
+            );
+        }
+        for pair in &args.job.env {
+            let name = pair.split('=').next().unwrap_or_default();
+            if secret::is_secret_name(name) {
+                job.findings.push(
+                    Diagnostic::error(
+                        CONTRADICTION,
+                        Place::Input("--env".into()),
+                        format!("`--env {name}=…` would put a secret into a file"),
+                    )
+                    .help("export it in the shell that calls sbatch: the job inherits it"),
+                );
+            }
+        }
+        let slurm = &args.slurm;
+        let one_word = [
+            ("--job-name", &slurm.job_name),
+            ("--partition", &slurm.partition),
+            ("--account", &slurm.account),
+            ("--time", &slurm.time),
+            ("--gres", &slurm.gres),
+        ];
+        let one_word = one_word
+            .into_iter()
+            .flat_map(|(name, value)| value.iter().map(move |value| (name, value)));
+        let bad_word = |value: &str| {
+            value.is_empty() || value.contains(|c: char| c.is_whitespace() || c == '"')
+        };
+        for (name, value) in one_word.filter(|(_, value)| bad_word(value)) {
+            job.findings.push(invalid(name, value, "must be one word"));
+        }
+        for value in &slurm.sbatch_option {
+            if !value.starts_with('-') || value.contains(char::is_control) {
+                let what = "must be an option of sbatch such as `--qos=high`";
+                job.findings.push(invalid("--sbatch-option", value, what));
+            }
+        }
+        let own = args.job.model_dir.iter().chain(&args.job.model_path);
+        let in_container = slurm.container_image.is_some() || slurm.docker_image.is_some();
+        let paths = slurm.mount.iter().chain(own.filter(|_| in_container));
+        for path in paths.filter(|path| path.contains(['"', '$', '`', '\\', ',', '\n'])) {
+            let what =
+                "cannot be mounted: it has a character that bash or SLURM would take for its own";
+            job.findings.push(invalid("--mount", path, what));
+        }
+    }
+}
+
+fn invalid(option: &str, value: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(
+        INVALID_SETTING,
+        Place::Input(option.to_owned()),
+        format!("`{option}` {what}, found `{}`", value.escape_debug()),
+    )
+}

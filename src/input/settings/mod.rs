@@ -173,7 +173,8 @@ impl Reader<'_> {
             &["NODE_RANK"]
         };
         let node_variables: &[&str] = if topology {
-            &["IPADDRS", "SLURM_JOB_NODELIST"]
+            // A step may run on a part of its allocation; the batch step itself has no list of its own.
+            &["IPADDRS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"]
         } else {
             &["IPADDRS"]
         };

@@ -130,7 +130,7 @@ impl Reader<'_> {
         } else {
             format!(
                 "{what} {reason}, found `{}`",
-                visible(&secret::shown(name, raw))
+                visible(&secret::mask_source(&secret::shown(name, raw)))
             )
         };
         self.found.push(Diagnostic::error(

@@ -16,3 +16,4 @@
 mod common;
 
 mod golden;
+mod recorded;

@@ -15,5 +15,6 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod exec;
 mod golden;
 mod recorded;

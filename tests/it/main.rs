@@ -17,4 +17,5 @@ mod common;
 
 mod exec;
 mod golden;
+mod quoting;
 mod recorded;

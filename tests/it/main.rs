@@ -15,6 +15,7 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod bad_input;
 mod exec;
 mod golden;
 mod quoting;

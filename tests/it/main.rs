@@ -20,3 +20,5 @@ mod exec;
 mod golden;
 mod quoting;
 mod recorded;
+mod resolving;
+mod views;

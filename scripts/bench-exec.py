@@ -19,6 +19,10 @@ SMALL, LARGE = 100, 10_000
 JOB = ["--model", "DeepSeek-V4-Pro", "--mode", "ep-dp"]
 TRUE = "/bin/true"
 
+# As many variables as a batch job inside a container has, none of them the launcher's own: each is looked at and handed on.
+JOB_VARIABLES = {f"SLURM_{name}": "node[01-04]" for name in "JOB_ID JOB_NAME NODELIST NNODES NTASKS PROCID LOCALID NODEID CONF".split()}
+JOB_VARIABLES |= {f"JOB_SETTING_{index:03}": f"value {index} of a job script" for index in range(110)}
+
 
 class Candidate:
     """A command, what its runs took (ms) and the most memory one of them had (MB)."""
@@ -114,10 +118,10 @@ def main():
     options.work.mkdir(parents=True, exist_ok=True)
     binary = options.binary.resolve()
     # No variable of the caller's may change the job.
-    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/")}
+    environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/"), **JOB_VARIABLES}
     report = Report()
 
-    print(f"time to exec, {rounds} rounds; what is exec'd is {TRUE}")
+    print(f"time to exec, {rounds} rounds; what is exec'd is {TRUE}, in an environment of {len(environment)} variables")
     bare = Candidate("true", [TRUE])
     silent = Candidate("atom-launch -q, then true", [binary, *JOB, "--python", TRUE, "-q"])
     banner = Candidate("atom-launch with banner, then true", [binary, *JOB, "--python", TRUE])

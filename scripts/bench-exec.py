@@ -25,12 +25,13 @@ JOB_VARIABLES |= {f"JOB_SETTING_{index:03}": f"value {index} of a job script" fo
 
 
 class Candidate:
-    """A command, what its runs took (ms) and the most memory one of them had (MB)."""
+    """A command, what its runs took (wall and processor, ms) and the most memory one of them had (MB)."""
 
     def __init__(self, name, argv):
         self.name = name
         self.argv = [str(word) for word in argv]
         self.times = []
+        self.processor = []
         self.peak = 0.0
 
     def run(self, environment, keep=True):
@@ -43,6 +44,7 @@ class Candidate:
             sys.exit(f"bench: exit status {os.waitstatus_to_exitcode(status)} of: {' '.join(self.argv)}")
         if keep:
             self.times.append((end - start) / 1e6)
+            self.processor.append((usage.ru_utime + usage.ru_stime) * 1e3)
             self.peak = max(self.peak, usage.ru_maxrss / 1024)
 
     @property
@@ -93,7 +95,11 @@ class Report:
         self.missed = []
 
     def times(self, candidate):
-        print(f"  {candidate.name:<44} median {candidate.median:8.3f} ms   p90 {candidate.p90:8.3f} ms   n={len(candidate.times)}")
+        processor = statistics.median(candidate.processor)
+        print(
+            f"  {candidate.name:<44} median {candidate.median:8.3f} ms   p90 {candidate.p90:8.3f} ms"
+            f"   processor {processor:8.3f} ms   n={len(candidate.times)}"
+        )
 
     def target(self, what, value, unit, limit, at_least=False):
         good = value >= limit if at_least else value <= limit
@@ -120,6 +126,9 @@ def main():
     # No variable of the caller's may change the job.
     environment = {"PATH": os.environ.get("PATH", os.defpath), "HOME": os.environ.get("HOME", "/"), **JOB_VARIABLES}
     report = Report()
+    load, cores = os.getloadavg()[0], len(os.sched_getaffinity(0))
+    if load > cores / 2:
+        print(f"note: others use this machine (load {load:.1f} on {cores} cores); wall times are too long, processor times are not\n")
 
     print(f"time to exec, {rounds} rounds; what is exec'd is {TRUE}, in an environment of {len(environment)} variables")
     bare = Candidate("true", [TRUE])

@@ -1,6 +1,11 @@
 //! The command line as types. Values stay text here: `input/settings.rs` reads them together with the environment, so that all
 //! mistakes of both come out at once.
 
+#![expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "in help texts, brackets name the variable that stands behind an option"
+)]
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 

@@ -6,6 +6,7 @@ use crate::cli::JobArgs;
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::{ModelEntry, ModelsFile};
+use crate::domain::provenance::{Source, Sourced};
 use crate::domain::secret;
 use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
@@ -163,6 +164,12 @@ impl Neutral {
         for combination in combinations() {
             let one = self.resolve(name, old, before, combination);
             let two = self.resolve(name, new, after, combination);
+            // What a model cannot do when it comes or goes never changed for anybody.
+            let other_is_there = before.is_some() && after.is_some();
+            let is_impossible = |side: &Resolved| matches!(side, Resolved::Impossible(_));
+            if !other_is_there && (is_impossible(&one) || is_impossible(&two)) {
+                continue;
+            }
             if one != two {
                 changes.entry((one, two)).or_default().push(combination);
             }
@@ -211,18 +218,18 @@ impl Neutral {
         };
         let mut settings = self.settings.clone();
         let Combination { mode, role, mtp } = combination;
-        settings.model = Some(crate::domain::provenance::Sourced::default_of(
-            name.to_owned(),
-        ));
-        settings.role = Some(crate::domain::provenance::Sourced::default_of(role));
+        settings.model = Some(Sourced::default_of(name.to_owned()));
+        settings.role = Some(Sourced::default_of(role));
+        // As if on the command line, so that messages name what a reader could type.
+        let option = |name: &str| Source::CommandLine(name.to_owned());
         for setting in [
             &mut settings.mode.prefill,
             &mut settings.mode.decode,
             &mut settings.mode.standalone,
         ] {
-            setting.value = mode;
+            *setting = Sourced::new(mode, option("--mode"));
         }
-        settings.mtp.value = mtp;
+        settings.mtp = Sourced::new(mtp, option("--mtp"));
         let mut found = Diagnostics::default();
         let placement = topology::place(&settings, &self.environment, &mut found);
         let inputs = Inputs {
@@ -284,11 +291,21 @@ fn edits(one: &Resolved, two: &Resolved, commands: Vec<Combination>) -> Change {
     };
     let (arguments, variables, problems) = parts(one);
     let (new_arguments, new_variables, new_problems) = parts(two);
+    let problems = sequence(&problems, &new_problems);
+    if matches!(two, Resolved::Impossible(_)) {
+        // That there is no command any more says it all.
+        return Change {
+            commands,
+            arguments: Vec::new(),
+            variables: Vec::new(),
+            problems,
+        };
+    }
     Change {
         commands,
         arguments: sequence(&arguments, &new_arguments),
         variables: sequence(&variables, &new_variables),
-        problems: sequence(&problems, &new_problems),
+        problems,
     }
 }
 

@@ -115,7 +115,10 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     let worker = match own_worker(&plan, &placement, &job.settings) {
         Ok(worker) => worker,
         Err(problem) => {
-            job.findings.push(problem);
+            // Where the topology is wrong, that there is no worker only follows from it.
+            if !job.findings.has_errors() {
+                job.findings.push(problem);
+            }
             return Ok(job.stop());
         }
     };

@@ -26,8 +26,13 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
         .speculation
         .as_ref()
         .map_or("none".to_owned(), |speculation| {
+            let tokens = if speculation.tokens == 1 {
+                "token"
+            } else {
+                "tokens"
+            };
             format!(
-                "{}, {} tokens a step",
+                "{}, {} {tokens} a step",
                 speculation.method, speculation.tokens
             )
         });

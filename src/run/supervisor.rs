@@ -147,7 +147,10 @@ pub struct Supervisor {
     /// When the router was first seen ready.
     router_since: Option<Duration>,
     outcome: Option<Outcome>,
-    signals: u32,
+    /// The first signal and when it came.
+    signalled: Option<(i32, Duration)>,
+    /// Whether a second signal came: nobody is asked any more.
+    hurried: bool,
     teardown_since: Duration,
 }
 
@@ -170,7 +173,8 @@ impl Supervisor {
             router: Watched::default(),
             router_since: None,
             outcome: None,
-            signals: 0,
+            signalled: None,
+            hurried: false,
             teardown_since: Duration::ZERO,
             plan,
         }

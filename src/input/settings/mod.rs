@@ -136,7 +136,7 @@ impl Reader<'_> {
         } else {
             format!(
                 "{what} {reason}, found `{}`",
-                visible(&secret::shown(name, raw))
+                visible(&secret::mask_source(&secret::shown(name, raw)))
             )
         };
         self.found.push(Diagnostic::error(
@@ -179,7 +179,8 @@ impl Reader<'_> {
             &["NODE_RANK"]
         };
         let node_variables: &[&str] = if topology {
-            &["IPADDRS", "SLURM_JOB_NODELIST"]
+            // A step may run on a part of its allocation; the batch step itself has no list of its own.
+            &["IPADDRS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"]
         } else {
             &["IPADDRS"]
         };

@@ -15,6 +15,9 @@ const LEAST_GRACE: Duration = Duration::from_secs(5);
 /// How often the group of a stopped workload is looked at once its leader has ended.
 const DRAIN_LOOK: Duration = Duration::from_millis(50);
 
+/// The same signal again within this time is one signal: at its time limit SLURM sends TERM twice, a few milliseconds apart.
+const ECHO: Duration = Duration::from_millis(200);
+
 impl Supervisor {
     pub(super) fn on_ended(
         &mut self,
@@ -139,9 +142,12 @@ impl Supervisor {
     }
 
     pub(super) fn on_signal(&mut self, now: Duration, number: i32, out: &mut Vec<Action>) {
-        self.signals += 1;
         let name = signal_name(number);
-        if self.signals > 1 {
+        if let Some((first, at)) = self.signalled {
+            if first == number && now < at + ECHO {
+                return;
+            }
+            self.hurried = true;
             Self::say(
                 Level::Warn,
                 format!("{name} again: sending KILL to everything"),
@@ -151,6 +157,7 @@ impl Supervisor {
             self.kill_all(now, out);
             return;
         }
+        self.signalled = Some((number, now));
         let more = "a second signal kills at once";
         if self.phase == Phase::Teardown {
             Self::say(Level::Info, format!("{name}: already ending; {more}"), out);
@@ -219,7 +226,7 @@ impl Supervisor {
         if self.procs.get(&proc) != Some(&State::Running) {
             return;
         }
-        if self.signals > 1 {
+        if self.hurried {
             self.kill(now, proc, out);
             return;
         }

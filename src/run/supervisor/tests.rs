@@ -388,7 +388,12 @@ fn signals_have_their_codes_and_a_second_one_kills_everything_at_once() {
         let mut bench = Bench::leader();
         bench.router_ready().seconds(5).event(Event::Signal(number));
         assert!(bench.has(&Action::Stop(Workload)) && !bench.has(&Action::Kill(Workload)));
-        bench.event(Event::Signal(number));
+        bench.millis(199).event(Event::Signal(number));
+        assert!(
+            !bench.has(&Action::Kill(Workload)),
+            "an echo is no second signal"
+        );
+        bench.millis(1).event(Event::Signal(number));
         for proc in [Workload, Router, Server(0)] {
             assert!(bench.has(&Action::Kill(proc)), "{proc:?}");
         }

@@ -233,8 +233,8 @@ pub struct Settings {
     pub gpus_per_node: Sourced<u32>,
     /// Addresses or names of the nodes, by rank.
     pub nodes: Option<Sourced<Vec<String>>>,
-    /// Nodes of the SLURM step alone, where it may have fewer than the allocation.
-    pub step_nodes: Option<Sourced<Vec<String>>>,
+    /// Nodes of the whole allocation, where `nodes` are those of a step.
+    pub job_nodes: Option<Sourced<Vec<String>>>,
     /// `--node0-addr`
     pub node0_addr: Option<Sourced<String>>,
     /// `--host-ip`

@@ -263,6 +263,19 @@ mod tests {
     use std::net::TcpListener;
 
     #[test]
+    fn addresses_are_those_of_the_interfaces() {
+        let trie = "Main:\n  +-- 0.0.0.0/0 3 0 5\n     |-- 10.0.0.0\n        /24 link UNICAST\n     |-- 10.0.0.2\n        /32 host LOCAL\n\
+                    \x20    |-- 127.0.0.1\n        /32 host LOCAL\n     |-- 10.0.0.255\n        /32 link BROADCAST\nLocal:\n     |-- 10.0.0.2\n        /32 host LOCAL\n";
+        let six = "fe8000000000000000fc00fffe000001 04 40 20 80     eth0\nfd000000000000000000000000000002 04 40 00 82     eth0\n\
+                   00000000000000000000000000000001 01 80 10 80       lo\n";
+        let found: Vec<String> = parse_addresses(trie, six)
+            .iter()
+            .map(ToString::to_string)
+            .collect();
+        assert_eq!(found, ["10.0.0.2", "fd00::2"]);
+    }
+
+    #[test]
     fn a_name_with_brackets_and_blanks_does_not_shift_the_fields() {
         let mut text = "42 (a b) c) S 7 42 42 0 -1 0 0 0 0 0 30 12 0 0 20 0 1 0 999".to_owned();
         text.push_str(&" 0".repeat(29));

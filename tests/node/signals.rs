@@ -51,6 +51,25 @@ fn a_signal_in_any_phase_ends_everything_with_its_code() {
     }
 }
 
+/// SLURM signals every process of a job, one after the other: a server's end may be seen first.
+#[test]
+fn a_signal_that_follows_the_ends_it_has_caused_is_the_cause() {
+    let mut rank = Rank::leader();
+    let word = rank.file("word");
+    rank.server(&json!({"ready": "", "fault": "exit:0", "when": word}));
+    rank.workload(&json!({}));
+    rank.start();
+    rank.await_file("workload");
+    rank.make_file("word");
+    rank.until("the server's end", || {
+        !alive(rank.await_file("server").trim().parse().unwrap())
+    });
+    rank.signal(Signal::SIGTERM);
+    let end = rank.end();
+    assert_eq!(end.code, 143, "{}", end.stderr);
+    assert_eq!(end.manifest["reason"], "stopped by SIGTERM");
+}
+
 #[test]
 fn a_signal_while_lingering_ends_the_pause_and_not_the_success() {
     let mut rank = in_phase("linger");

@@ -184,16 +184,16 @@ impl Reader<'_> {
         } else {
             &["IPADDRS"]
         };
-        let step_variables = |name: &'static str| -> Vec<&'static str> {
-            Vec::from_iter((topology && self.environment.is_set("SLURM_STEP_ID")).then_some(name))
-        };
-        let (step_nodes, step_node) = (
-            step_variables("SLURM_STEP_NODELIST"),
-            step_variables("SLURM_NODEID"),
-        );
-        let step_nodes = self.read("SLURM_STEP_NODELIST", None, &step_nodes, node_list);
-        let step_node = self.read("SLURM_NODEID", None, &step_node, index);
         let nodes = self.nodes(args, node_variables);
+        let of_step = |nodes: &Sourced<Vec<String>>| {
+            nodes.source == Source::Environment("SLURM_STEP_NODELIST".into())
+        };
+        let job_nodes = nodes.as_ref().is_some_and(of_step);
+        let job_nodes = Vec::from_iter(job_nodes.then_some("SLURM_JOB_NODELIST"));
+        let job_nodes = self.read("SLURM_JOB_NODELIST", None, &job_nodes, node_list);
+        let step_node = topology && self.environment.is_set("SLURM_STEP_ID");
+        let step_node = Vec::from_iter(step_node.then_some("SLURM_NODEID"));
+        let step_node = self.read("SLURM_NODEID", None, &step_node, index);
         let mtp = self.mtp(args);
         Settings {
             model: self.read("--model", args.model.as_deref(), &["MODEL_NAME"], text),
@@ -223,7 +223,7 @@ impl Reader<'_> {
                 Self::or(value, 8)
             },
             nodes,
-            step_nodes,
+            job_nodes,
             step_node,
             node0_addr: self.read(
                 "--node0-addr",
@@ -692,7 +692,8 @@ mod tests {
         step.extend([("SLURM_STEP_ID", "0"), ("SLURM_STEP_NODELIST", "n[2-3]")]);
         let (settings, _) = read(&JobArgs::default(), &env(&step));
         assert_eq!(settings.rank.unwrap().value, 0);
-        assert_eq!(settings.step_nodes.unwrap().value, ["n2", "n3"]);
+        assert_eq!(settings.nodes.unwrap().value, ["n2", "n3"]);
+        assert_eq!(settings.job_nodes.unwrap().value, ["n1", "n2", "n3"]);
     }
 
     #[test]

@@ -52,20 +52,13 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
     }
 }
 
-/// The nodes of the job. A step that has exactly the job's nodes knows them better than the allocation, which may be larger.
+/// The nodes of the job: those of the step, unless it cannot be the job's, as that of a shell on the first node.
 pub(super) fn own_nodes(settings: &Settings, ranks: u32) -> Option<&Sourced<Vec<String>>> {
-    let whole = Source::Environment("SLURM_JOB_NODELIST".into());
-    settings
-        .step_nodes
-        .as_ref()
-        .filter(|step| step.value.len() == ranks as usize)
-        .filter(|_| {
-            settings
-                .nodes
-                .as_ref()
-                .is_none_or(|all| all.source == whole)
-        })
-        .or(settings.nodes.as_ref())
+    let step = settings.nodes.as_ref()?;
+    let whole = settings.job_nodes.as_ref();
+    whole
+        .filter(|whole| step.value.len() < ranks as usize && whole.value.len() >= ranks as usize)
+        .or(Some(step))
 }
 
 fn shape_of(counts: &WorkerCounts) -> String {

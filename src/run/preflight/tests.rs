@@ -152,3 +152,47 @@ fn a_wait_longer_than_the_job_names_both() {
     assert!(!found.is_error());
     assert_eq!(job_end(&spec, Duration::from_secs(2501)), None);
 }
+
+/// A rank whose address is given, in a job whose rank 1 has this machine's own one.
+fn at(folder: &Path, address: &str, other: &str) -> NodeSpec {
+    let [http] = free_ports("127.0.0.1");
+    spec(
+        folder,
+        &format!(
+            r#", "workers": [{{"name": "prefill-0", "role": "prefill", "address": "{address}", "port": {http},
+                          "health_url": "http://{address}:{http}/health", "command": {{"argv": ["sh"]}}}}],
+            "all_workers": [{{"name": "prefill-0", "role": "prefill", "rank": 0, "health_url": "http://{address}:{http}/health"}},
+                            {{"name": "decode-1", "role": "decode", "rank": 1, "health_url": "http://{other}:{http}/health"}}]"#
+        ),
+    )
+}
+
+#[test]
+fn an_address_of_another_machine_is_an_error_that_names_the_own_ones() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = crate::run::procfs::own_addresses();
+    let other = own.iter().find(|address| address.is_ipv4());
+    let other = other.map_or("198.51.100.8".to_owned(), ToString::to_string);
+    let found = preflight(&at(folder.path(), "198.51.100.7", &other));
+    assert_eq!(codes(&found), ["address-elsewhere"]);
+    assert!(found[0].is_error());
+    assert_eq!(
+        found[0].message,
+        "198.51.100.7, the address of rank 0, is none of this machine's, and what is sent there does not arrive here"
+    );
+    let help = found[0].help.join("\n");
+    assert!(help.contains(&other), "{help}");
+    if !own.is_empty() {
+        assert!(help.contains("in the list belongs to rank 1"), "{help}");
+    }
+}
+
+#[test]
+fn a_name_that_does_not_resolve_is_an_error() {
+    let folder = tempfile::tempdir().unwrap();
+    let found = preflight(&at(folder.path(), "no-such-host.invalid", "127.0.0.1"));
+    assert!(found[0].is_error());
+    let start =
+        "no-such-host.invalid, the address of rank 0, is a name that this machine cannot resolve: ";
+    assert!(found[0].message.starts_with(start), "{}", found[0].message);
+}

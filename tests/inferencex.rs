@@ -1,0 +1,415 @@
+//! Whole jobs of InferenceX's scripts, as recorded, through the drop-in of examples/inferencex: what is executed must be what the
+//! old script executed, word for word, but for the differences of [`DIFFERENCES`], each of which docs/slurm.md names too.
+//!
+//! Every rank is the real drop-in on a loopback address of its own; server, router and benchmark are stand-ins.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// What comes out differently, and why.
+const DIFFERENCES: [(&str, &str); 4] = [
+    (
+        "hf-overrides",
+        "the built-in models file has DeepSeek-V4-Pro's `hf_overrides`, the recorded one had not",
+    ),
+    (
+        "speculation-contradiction",
+        "SPEC_DECODING=mtp without DECODE_MTP_SIZE ran without speculation; now it is an error",
+    ),
+    (
+        "extra-arguments",
+        "job.slurm's unquoted EXTRA_SERVER_ARGS broke two words; quoted there, they arrive",
+    ),
+    (
+        "model-path",
+        "a slash at the end of MODEL_DIR was doubled in the model's path",
+    ),
+];
+
+/// One job in a folder of its own.
+struct Job {
+    folder: tempfile::TempDir,
+    net: String,
+    env: BTreeMap<String, String>,
+}
+
+impl Job {
+    fn new(base: &Value, changes: &Value) -> Self {
+        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::SeqCst);
+        let pid = std::process::id();
+        let folder = tempfile::tempdir().unwrap();
+        let mut env: BTreeMap<String, String> = serde_json::from_value(base.clone()).unwrap();
+        for (name, value) in changes.as_object().unwrap() {
+            match value.as_str() {
+                Some(value) => env.insert(name.clone(), value.to_owned()),
+                None => env.remove(name),
+            };
+        }
+        let net = format!(
+            "127.{}.{}",
+            192 + pid % 60,
+            (pid / 60 + number as u32 * 7) % 256
+        );
+        let job = Self { folder, net, env };
+        for name in [
+            "bin",
+            "ws",
+            "run_logs",
+            "standin",
+            "workspace/benchmarks",
+            "logs",
+            "models",
+        ] {
+            fs::create_dir_all(job.path(name)).unwrap();
+        }
+        let model = job.env.get("MODEL_NAME").cloned().unwrap_or_default();
+        fs::create_dir_all(job.path("models").join(&model)).unwrap();
+        for name in ["config.json", "model.safetensors"] {
+            fs::write(job.path("models").join(&model).join(name), "").unwrap();
+        }
+        let python = which("python3");
+        let standin = format!(
+            "#!/bin/sh\nexec {} {ROOT}/tests/slurm/standin.py \"$@\"\n",
+            python.display()
+        );
+        job.program("bin/python3", &standin);
+        job.program("bin/atomesh", &standin);
+        job.program(
+            "ws/bench.sh",
+            "#!/bin/bash\nprintf '%s\\0' bench \"$@\" >>\"$STANDIN_DIR/steps\"\nprintf '\\n' >>\"$STANDIN_DIR/steps\"\n\
+             echo \"$ROUTER_PORT $MODEL_PATH $IS_MTP\" >\"$7/result.json\"\nexit \"${BENCH_CODE:-0}\"\n",
+        );
+        job.program(
+            "workspace/benchmarks/benchmark_lib.sh",
+            "run_eval() { printf '%s\\0' eval \"$MODEL_NAME\" \"$EVAL_CONCURRENT_REQUESTS\" \"$PWD\" \"$@\" >>\"$STANDIN_DIR/steps\"; \
+             printf '\\n' >>\"$STANDIN_DIR/steps\"; echo '{}' >results_a.json; echo '{}' >sample_a.jsonl; return \"${EVAL_CODE:-0}\"; }\n\
+             append_lm_eval_summary() { printf '%s\\0' summary \"$TP\" \"$CONC\" \"$ISL\" \"$OSL\" \"$PREFILL_NUM_WORKERS\" >>\"$STANDIN_DIR/steps\"; \
+             printf '\\n' >>\"$STANDIN_DIR/steps\"; echo '{}' >meta_env.json; }\n",
+        );
+        // The old server.sh: it sources the engine's script.
+        job.program(
+            "server.sh",
+            &format!("source {ROOT}/examples/inferencex/server_atom.sh\n"),
+        );
+        job
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn program(&self, name: &str, text: &str) {
+        fs::write(self.path(name), text).unwrap();
+        fs::set_permissions(self.path(name), fs::Permissions::from_mode(0o755)).unwrap();
+    }
+
+    fn start(&self, rank: usize, sourced: bool) -> Child {
+        let path = format!(
+            "{}:{}",
+            self.path("bin").display(),
+            std::env::var("PATH").unwrap()
+        );
+        let script = if sourced {
+            self.path("server.sh")
+        } else {
+            Path::new(ROOT).join("examples/inferencex/server_atom.sh")
+        };
+        let mut command = Command::new("bash");
+        command.arg(script).env_clear().stdin(Stdio::null());
+        for (name, value) in &self.env {
+            command.env(name, self.here(value));
+        }
+        let file = |kind: &str| fs::File::create(self.path(&format!("{kind}-{rank}"))).unwrap();
+        command
+            .env("PATH", path)
+            .env("HOME", self.folder.path())
+            .env("NODE_RANK", rank.to_string())
+            .env("ATOM_WS_PATH", self.path("ws"))
+            .env("ATOM_ROUTER", self.path("bin/atomesh"))
+            .env("ATOM_LAUNCH", env!("CARGO_BIN_EXE_atom-launch"))
+            .env("BENCHMARK_LOGS_DIR", self.path("logs"))
+            .env("RUN_LOGS", self.path("run_logs"))
+            .env("WORKSPACE", self.path("workspace"))
+            .env("STANDIN_DIR", self.path("standin"))
+            .stdout(file("stdout"))
+            .stderr(file("stderr"));
+        command.spawn().unwrap()
+    }
+
+    /// A recorded word as it must be on this machine.
+    fn here(&self, word: &str) -> String {
+        let models = self.path("models").display().to_string();
+        word.replace("10.0.0.", &format!("{}.", self.net))
+            .replace("/models", &models)
+    }
+
+    /// Run all ranks to their ends; exit codes by rank.
+    fn run(&self, ranks: usize) -> Vec<i32> {
+        let mut children: Vec<Child> = (0..ranks)
+            .map(|rank| self.start(rank, rank % 2 == 0))
+            .collect();
+        let end = Instant::now() + PATIENCE;
+        let mut codes = vec![None; ranks];
+        // As srun does with --kill-on-bad-exit.
+        while codes.iter().any(Option::is_none) && Instant::now() < end {
+            for (code, child) in codes.iter_mut().zip(&mut children) {
+                if code.is_none() {
+                    *code = child
+                        .try_wait()
+                        .unwrap()
+                        .map(|status| status.code().unwrap_or(-1));
+                }
+            }
+            if codes.iter().flatten().any(|code| *code != 0) {
+                for (_, child) in codes
+                    .iter()
+                    .zip(&children)
+                    .filter(|(code, _)| code.is_none())
+                {
+                    let pid = nix::unistd::Pid::from_raw(child.id().cast_signed());
+                    let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM);
+                }
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let codes: Vec<i32> = codes.into_iter().map(|code| code.unwrap_or(-2)).collect();
+        for child in &mut children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        codes
+    }
+
+    fn stderr(&self, rank: usize) -> String {
+        String::from_utf8_lossy(&fs::read(self.path(&format!("stderr-{rank}"))).unwrap_or_default())
+            .into_owned()
+    }
+
+    /// argv of a stand-in, as recorded: with the program in front.
+    fn argv(&self, name: &str, program: &str) -> Option<Vec<String>> {
+        let text =
+            fs::read_to_string(self.path("standin").join(format!("argv-{name}.json"))).ok()?;
+        let mut argv: Vec<String> = serde_json::from_str(&text).unwrap();
+        program.clone_into(&mut argv[0]);
+        Some(argv)
+    }
+
+    /// What benchmark and evaluation were called with, in order.
+    fn steps(&self) -> Vec<Vec<String>> {
+        let text = fs::read_to_string(self.path("standin/steps")).unwrap_or_default();
+        let words = |line: &str| {
+            line.trim_end_matches('\0')
+                .split('\0')
+                .map(str::to_owned)
+                .collect()
+        };
+        text.lines().map(words).collect()
+    }
+
+    fn count(&self, name: &str) -> usize {
+        self.env.get(name).map_or(1, |value| value.parse().unwrap())
+    }
+}
+
+fn which(program: &str) -> PathBuf {
+    let path = std::env::var_os("PATH").unwrap();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(program));
+    found.into_iter().find(|file| file.is_file()).unwrap()
+}
+
+fn strings(value: &Value) -> Vec<String> {
+    serde_json::from_value(value.clone()).unwrap_or_default()
+}
+
+/// Run one recorded job and give the names of the differences that showed.
+fn compare(base: &Value, recorded: &Value) -> BTreeSet<&'static str> {
+    let name = recorded["name"].as_str().unwrap();
+    let mut seen = BTreeSet::new();
+    let ranks = recorded["ranks"].as_array().unwrap();
+    let mut changes = ranks[0]["env"].clone();
+    let broken = ranks[0]["server"].is_null() && !ranks.is_empty();
+    if broken {
+        // job.slurm tore the words apart before the container; with quotes there this is what arrives.
+        changes["EXTRA_SERVER_ARGS"] = recorded["submit_env"]["EXTRA_SERVER_ARGS"].clone();
+        changes["IBDEVICES"] = json!("");
+        seen.insert("extra-arguments");
+    }
+    let job = Job::new(base, &changes);
+    let count = job.count("xP") + job.count("yD");
+    let codes = job.run(count);
+    let all_stderr = || (0..count).map(|rank| job.stderr(rank)).collect::<String>();
+    if job.env["SPEC_DECODING"] == "mtp" && job.env["DECODE_MTP_SIZE"] == "0" {
+        assert!(codes.contains(&2), "{name}: {}", all_stderr());
+        assert_eq!(
+            fs::read_dir(job.path("standin")).unwrap().count(),
+            0,
+            "{name}"
+        );
+        assert!(
+            all_stderr().contains("SPEC_DECODING=mtp asks for speculative decoding"),
+            "{name}"
+        );
+        seen.insert("speculation-contradiction");
+        return seen;
+    }
+    assert_eq!(codes, vec![0; count], "{name}: {}", all_stderr());
+    for (rank, recorded) in ranks.iter().enumerate() {
+        let port = if rank < job.count("xP") { 8010 } else { 8020 };
+        let mut got = job
+            .argv(&format!("server-{port}-{rank}"), "python3")
+            .unwrap();
+        if let Some(at) = got.iter().position(|word| word == "--hf-overrides")
+            && job.env["MODEL_NAME"] == "DeepSeek-V4-Pro"
+        {
+            assert_eq!(
+                got[at + 1],
+                r#"{"use_index_cache":true,"index_topk_freq":4}"#
+            );
+            got.drain(at..at + 2);
+            seen.insert("hf-overrides");
+        }
+        if broken {
+            let extra = shell_words::split(&job.env["EXTRA_SERVER_ARGS"]).unwrap();
+            assert!(got.ends_with(&extra), "{name}: {got:?}");
+        } else {
+            let mut want: Vec<String> = strings(&recorded["server"])
+                .iter()
+                .map(|word| job.here(word))
+                .collect();
+            let at = want.iter().position(|word| word == "--model").unwrap() + 1;
+            if want[at].contains("//") {
+                want[at] = want[at].replace("//", "/");
+                seen.insert("model-path");
+            }
+            assert_eq!(got, want, "{name}, rank {rank}");
+        }
+        if let Some(want) = recorded.get("router") {
+            let want: Vec<String> = strings(want).iter().map(|word| job.here(word)).collect();
+            let got = job.argv(&format!("router-{rank}"), "/usr/local/bin/atomesh");
+            assert_eq!(got.unwrap(), want, "{name}: router");
+        }
+        if let Some(want) = recorded.get("bench") {
+            let logs = job.path("run_logs").display().to_string();
+            let want: Vec<String> = strings(want)[2..]
+                .iter()
+                .map(|word| job.here(word).replace("/run_logs", &logs))
+                .collect();
+            assert_eq!(job.steps()[0][1..], want, "{name}: benchmark");
+        }
+    }
+    // What a person looks for after the job is where it was: the whole folder of rank 0's run, with its results.
+    for file in [
+        "result.json",
+        "prefill-0.log",
+        "launch-rank0.json",
+        "launch-rank1.json",
+    ] {
+        let path = job.path("logs/logs/slurm_job-4242").join(file);
+        assert!(path.is_file(), "{name}: {}", path.display());
+    }
+    seen
+}
+
+#[test]
+fn recorded_jobs_run_the_same_words_or_differ_as_stated() {
+    let text = fs::read_to_string(format!("{ROOT}/tests/data/inferencex-jobs.json")).unwrap();
+    let data: Value = serde_json::from_str(&text).unwrap();
+    let jobs: Vec<&Value> = data["jobs"].as_array().unwrap().iter().collect();
+    let runnable: Vec<&Value> = jobs
+        .into_iter()
+        .filter(|job| !job["ranks"].as_array().unwrap().is_empty())
+        .collect();
+    let (next, seen) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
+    // They wait more than they compute.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                while let Some(job) = runnable.get(next.fetch_add(1, Ordering::SeqCst)) {
+                    let found = compare(&data["base"], job);
+                    seen.lock().unwrap().extend(found);
+                }
+            });
+        }
+    });
+    let stated: BTreeSet<&str> = DIFFERENCES.iter().map(|(name, _)| *name).collect();
+    assert_eq!(
+        seen.into_inner().unwrap(),
+        stated,
+        "each stated difference shows somewhere"
+    );
+    let page = fs::read_to_string(format!("{ROOT}/docs/slurm.md")).unwrap();
+    for (name, why) in DIFFERENCES {
+        assert!(
+            page.contains(&format!("| `{name}` |")),
+            "docs/slurm.md lacks {name}: {why}"
+        );
+    }
+}
+
+fn base() -> Value {
+    let text = fs::read_to_string(format!("{ROOT}/tests/data/inferencex-jobs.json")).unwrap();
+    serde_json::from_str::<Value>(&text).unwrap()["base"].clone()
+}
+
+#[test]
+fn the_evaluation_follows_the_benchmark_and_leaves_its_results() {
+    let job = Job::new(
+        &base(),
+        &json!({"RUN_EVAL": "true", "BENCH_MAX_CONCURRENCY": "4x2048x64"}),
+    );
+    assert_eq!(job.run(2), [0, 0], "{}", job.stderr(0));
+    let steps = job.steps();
+    let names: Vec<&str> = steps.iter().map(|words| words[0].as_str()).collect();
+    assert_eq!(names, ["bench", "eval", "summary"]);
+    let model = job.path("models/DeepSeek-V4-Pro").display().to_string();
+    let workspace = job.path("workspace").display().to_string();
+    assert_eq!(
+        steps[1][1..],
+        [
+            model.as_str(),
+            "2048",
+            &workspace,
+            "--framework",
+            "lm-eval",
+            "--port",
+            "30000"
+        ]
+    );
+    assert_eq!(steps[2][1..], ["8", "2048", "1024", "1024", "1"]);
+    for file in ["results_a.json", "sample_a.jsonl", "meta_env.json"] {
+        let path = job.path("logs/logs/slurm_job-4242/eval_results").join(file);
+        assert!(path.is_file(), "{}", path.display());
+    }
+}
+
+#[test]
+fn an_evaluation_alone_runs_no_benchmark_and_its_failure_is_the_jobs() {
+    let job = Job::new(
+        &base(),
+        &json!({"RUN_EVAL": "1", "EVAL_ONLY": "True", "EVAL_CONC": "16", "EVAL_CODE": "9"}),
+    );
+    let codes = job.run(2);
+    assert_eq!(codes[0], 9, "{}", job.stderr(0));
+    let steps = job.steps();
+    assert_eq!(steps.len(), 1);
+    assert_eq!(steps[0][2], "16");
+}
+
+#[test]
+fn a_benchmark_that_fails_gives_the_job_its_code_and_its_results() {
+    let job = Job::new(&base(), &json!({"BENCH_CODE": "7"}));
+    assert_eq!(job.run(2)[0], 7, "{}", job.stderr(0));
+    assert!(job.path("logs/logs/slurm_job-4242/result.json").is_file());
+}

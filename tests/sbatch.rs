@@ -1,0 +1,148 @@
+//! `atom-launch sbatch`: the examples are what it prints, bash and shellcheck find nothing wrong, and what cannot stand in a script for
+//! all ranks is refused. That SLURM takes and runs them is proved by scripts/test-slurm.
+
+use std::fs;
+use std::process::{Command, Output};
+
+const ROOT: &str = env!("CARGO_MANIFEST_DIR");
+
+fn sbatch(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_atom-launch"))
+        .arg("sbatch")
+        .args(words)
+        // None of these may count: the script must mean the same everywhere.
+        .env("MODEL_NAME", "Kimi-K2.5-MXFP4")
+        .env("xP", "5")
+        .env("PREFILL_TP_SIZE", "16")
+        .env("SLURM_JOB_NODELIST", "n1")
+        .output()
+        .unwrap()
+}
+
+fn examples() -> Vec<(String, String)> {
+    let folder = fs::read_dir(format!("{ROOT}/examples/slurm")).unwrap();
+    let paths = folder.map(|entry| entry.unwrap().path());
+    let read = paths.map(|path| {
+        (
+            path.display().to_string(),
+            fs::read_to_string(&path).unwrap(),
+        )
+    });
+    read.collect()
+}
+
+#[test]
+fn each_example_is_what_the_line_at_its_head_prints() {
+    let examples = examples();
+    assert_eq!(examples.len(), 3);
+    for (path, text) in examples {
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix("#   atom-launch sbatch "))
+            .unwrap();
+        let words = shell_words::split(line).unwrap();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let done = sbatch(&words);
+        assert!(
+            done.status.success(),
+            "{path}: {}",
+            String::from_utf8_lossy(&done.stderr)
+        );
+        assert_eq!(String::from_utf8_lossy(&done.stdout), text, "{path}");
+    }
+}
+
+#[test]
+fn scripts_are_clean_in_the_eyes_of_bash_and_shellcheck() {
+    let odd = sbatch(&[
+        "--model=DeepSeek-V4-Pro",
+        "--model-dir=/models",
+        "--prefill-workers=2",
+        "--decode-workers=1",
+        "--server-args=--level 3",
+        "--env=A=it's $HOME",
+        "--workload-timeout=600",
+        "--log-dir=/shared/my logs",
+        "--requeue",
+        "--docker-image=rocm/atom dev",
+        "--mount=/data:/mnt",
+        "--",
+        "bash",
+        "-c",
+        "echo \"$ROUTER_URL\"; exit 3",
+    ]);
+    assert!(
+        odd.status.success(),
+        "{}",
+        String::from_utf8_lossy(&odd.stderr)
+    );
+    let odd = String::from_utf8(odd.stdout).unwrap();
+    for line in [
+        "    '--server-args=--level 3'",
+        "    --env 'A=it'\\''s $HOME'",
+        "    --workload-timeout 600",
+        "log_dir='/shared/my logs'/slurm_job-$SLURM_JOB_ID",
+        "    'echo \"$ROUTER_URL\"; exit 3'",
+        "    --volume \"/data:/mnt\"",
+        "#SBATCH --requeue",
+        "#SBATCH --nodes=3",
+    ] {
+        assert!(odd.lines().any(|one| one == line), "{line}\n{odd}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("odd.sbatch");
+    fs::write(&path, &odd).unwrap();
+    let paths = examples().into_iter().map(|(path, _)| path);
+    let paths: Vec<String> = paths.chain([path.display().to_string()]).collect();
+    for path in &paths {
+        assert!(
+            Command::new("bash")
+                .arg("-n")
+                .arg(path)
+                .status()
+                .unwrap()
+                .success(),
+            "{path}"
+        );
+    }
+    match Command::new("shellcheck").args(&paths).output() {
+        Ok(done) => assert!(
+            done.status.success(),
+            "{}",
+            String::from_utf8_lossy(&done.stdout)
+        ),
+        // CI's own step looks at the examples in any case.
+        Err(error) => eprintln!("shellcheck was not run: {error}"),
+    }
+}
+
+#[test]
+fn what_cannot_stand_in_a_script_for_all_is_refused_at_once() {
+    let done = sbatch(&[
+        "--model=DeepSeek-V4-Pro",
+        "--prefill-workers=1",
+        "--decode-workers=1",
+        "--rank=1",
+        "--env=HF_TOKEN=hf_abc",
+        "--nodes-count=1",
+        "--partition=a b",
+        "--sbatch-option=qos",
+        "--docker-image=i",
+        "--mount=/a$b",
+    ]);
+    assert_eq!(done.status.code(), Some(2));
+    assert!(done.stdout.is_empty());
+    let text = String::from_utf8(done.stderr).unwrap();
+    for part in [
+        "`--rank` is about one rank",
+        "`--env HF_TOKEN=…` would put a secret into a file",
+        "the job has 2 ranks, but `--nodes-count` asks for 1",
+        "`--partition` must be one word",
+        "`--sbatch-option` must be an option of sbatch",
+        "`--mount` cannot be mounted",
+        "6 errors; no script was printed",
+    ] {
+        assert!(text.contains(part), "{part}\n{text}");
+    }
+    assert!(!text.contains("hf_abc"));
+}

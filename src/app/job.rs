@@ -104,6 +104,17 @@ impl Job {
     /// Resolve the whole job; findings are kept for the caller to report.
     pub(super) fn plan(&mut self) -> Result<(JobPlan, topology::Placement), u8> {
         let entry = self.entry()?.clone();
+        // A count that could not be read leaves nothing to say about ranks and addresses.
+        let counts = ["xP", "yD", "--prefill-workers", "--decode-workers"];
+        let unread = |place: &Place| matches!(place, Place::Input(input) if counts.contains(&input.as_str()));
+        if self
+            .findings
+            .0
+            .iter()
+            .any(|finding| finding.is_error() && unread(&finding.place))
+        {
+            return Err(self.stop());
+        }
         let path = model::path(&self.settings, &entry);
         let folder: ModelFolder = host::model_folder(&path.value);
         let needs_address = self.settings.host_ip.is_none();

@@ -130,7 +130,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     if !args.job.quiet {
         render::to_stderr(&render::banner::text(&plan, worker));
     }
-    if args.dry_run {
+    if args.dry_run || job.settings.dry_run.value {
         let text = render::command::text(&worker.command, args.format);
         render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
         return Ok(exit::OK);

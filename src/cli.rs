@@ -755,6 +755,8 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
             })
             .map(|arg| arg.get_action().takes_values())
     };
+    // A value may start with a dash (`--server-args '-tp 4'`), but another option is none.
+    let is_option = |word: &str| word.starts_with("--") || takes_value(word).is_some();
     let mut kept = Vec::new();
     let mut subject = None;
     let mut rest = words.into_iter().peekable();
@@ -767,7 +769,7 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
             text.len() > 1 && text.starts_with("-v") && text[1..].chars().all(|c| c == 'v');
         match known {
             Some(true) if !text.contains('=') => match rest.peek() {
-                Some(next) if !next.to_string_lossy().starts_with("--") => {
+                Some(next) if !is_option(&next.to_string_lossy()) => {
                     kept.push(word);
                     kept.extend(rest.next());
                 }
@@ -818,6 +820,10 @@ mod tests {
         assert_eq!(
             moved("atom-launch explain --block-size 64 --kv_cache_dtype -q"),
             "atom-launch explain --block-size 64 -q -- --kv_cache_dtype"
+        );
+        assert_eq!(
+            moved("atom-launch explain --block-size -q"),
+            "atom-launch explain -q -- --block-size"
         );
         assert_eq!(
             moved("atom-launch explain -tp"),

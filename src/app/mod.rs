@@ -194,12 +194,7 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if report(
-        &job.findings,
-        Some(&job.loaded.models.file),
-        &job.environment,
-        "nothing can be explained",
-    ) {
+    if job.refuses("nothing can be explained") {
         return Ok(exit::USAGE);
     }
     let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);

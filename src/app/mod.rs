@@ -21,6 +21,7 @@ use crate::domain::environment::Environment;
 use crate::domain::source::SourceFile;
 use crate::exit;
 use crate::explain;
+use crate::rehearse::stand_in;
 use crate::render;
 use crate::run::exec;
 use job::{Job, own_worker};
@@ -30,7 +31,11 @@ const NOTHING_STARTED: &str = "nothing was started";
 
 /// Run the command line and give the process's exit code.
 pub fn run(words: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(explain_subject(words)) {
+    let words = match stand_in(words) {
+        Ok(words) => explain_subject(words),
+        Err(code) => return ExitCode::from(code),
+    };
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.

@@ -11,6 +11,7 @@ pub mod acting;
 pub mod faults;
 pub mod helpers;
 pub mod http;
+pub mod router;
 pub mod scene;
 pub mod server;
 
@@ -23,6 +24,8 @@ use crate::exit;
 
 /// Name under which this program is the interpreter that runs the server.
 pub const PYTHON: &str = "atom-rehearse-python3";
+/// Name under which it is the router.
+pub const ROUTER: &str = "atom-rehearse-router";
 /// Name under which it is a rank that ends with the rehearsal: parent's process id, then the words of `atom-launch`.
 pub const RANK: &str = "atom-rehearse-rank";
 
@@ -52,6 +55,7 @@ pub fn stand_in(mut words: Vec<OsString>) -> Result<Vec<OsString>, u8> {
             }
         }
         PYTHON => Err(server::run(&text)),
+        ROUTER => Err(router::run(&text)),
         helpers::ENGINE => Err(helpers::engine(text.first().map(String::as_str))),
         helpers::ORPHAN => Err(helpers::orphan(&text)),
         helpers::STRANGER => Err(helpers::stranger(&text)),

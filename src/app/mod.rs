@@ -4,6 +4,7 @@ mod check;
 mod files;
 mod job;
 mod node;
+mod rehearse;
 mod shell;
 
 use std::ffi::OsString;
@@ -57,6 +58,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Diff(args)) => files::diff_command(&args),
         Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
         Some(Command::Report(args)) => node::report_command(&args),
+        Some(Command::Rehearse(args)) => rehearse::rehearse_command(&args, &words),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),

@@ -8,12 +8,20 @@
 //! All of these are this one program: under another name it plays another part ([`stand_in`]).
 
 pub mod acting;
+pub mod cast;
+pub mod check;
+pub mod conduct;
 pub mod faults;
 pub mod helpers;
 pub mod http;
 pub mod router;
+pub mod run;
 pub mod scene;
 pub mod server;
+pub mod stage;
+pub mod sweep;
+pub mod words;
+pub mod workload;
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -22,10 +30,18 @@ use nix::sys::signal::Signal;
 
 use crate::exit;
 
+pub use cast::{Look, environment};
+pub use run::rehearse;
+pub use words::{Given, own_words};
+
 /// Name under which this program is the interpreter that runs the server.
 pub const PYTHON: &str = "atom-rehearse-python3";
 /// Name under which it is the router.
 pub const ROUTER: &str = "atom-rehearse-router";
+/// Name under which it is the workload that is run when none is given.
+pub const CHECK: &str = "atom-rehearse-check";
+/// Name under which it notes the start of a workload and becomes it.
+pub const WORKLOAD: &str = "atom-rehearse-workload";
 /// Name under which it is a rank that ends with the rehearsal: parent's process id, then the words of `atom-launch`.
 pub const RANK: &str = "atom-rehearse-rank";
 
@@ -56,6 +72,8 @@ pub fn stand_in(mut words: Vec<OsString>) -> Result<Vec<OsString>, u8> {
         }
         PYTHON => Err(server::run(&text)),
         ROUTER => Err(router::run(&text)),
+        CHECK => Err(check::run()),
+        WORKLOAD => Err(workload::run(&words[1..])),
         helpers::ENGINE => Err(helpers::engine(text.first().map(String::as_str))),
         helpers::ORPHAN => Err(helpers::orphan(&text)),
         helpers::STRANGER => Err(helpers::stranger(&text)),

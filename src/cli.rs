@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::domain::settings::Layout;
 use crate::domain::topology::{Mode, Role};
+use crate::rehearse::faults::Delay;
 
 const ABOUT: &str = "Start AMD's ATOM inference server: models_atom.yaml and a job's variables in, one exact command out";
 
@@ -58,6 +59,8 @@ pub enum Command {
     Wait(WaitArgs),
     /// Show what all ranks of a job did, from the records in its log folder.
     Report(ReportArgs),
+    /// Try a whole job on this machine: every rank for real, with a stand-in server and router.
+    Rehearse(RehearseArgs),
     /// Print the JSON Schema of models files.
     Schema,
     /// Print completions for a shell, with the names of the models.
@@ -263,6 +266,41 @@ pub struct EnvFileArgs {
     /// Read NAME=VALUE and `export NAME=VALUE` lines of a job script or env file; they win over the environment.
     #[arg(long, value_name = "FILE", help_heading = "Topology")]
     pub env_file: Option<String>,
+}
+
+/// `atom-launch rehearse [options] [-- WORKLOAD…]`
+#[derive(Debug, Args)]
+pub struct RehearseArgs {
+    /// The job.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Where the job's variables are, besides the environment.
+    #[command(flatten)]
+    pub env_file: EnvFileArgs,
+    /// How every rank lives; its logs are in the rehearsal's own folder unless another is given.
+    #[command(flatten)]
+    pub life: LifeArgs,
+    /// Time that the stand-in servers take to load.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "1s",
+        help_heading = "Rehearsal"
+    )]
+    pub load_time: Delay,
+    /// Something that goes wrong on purpose: `rank=2 kind=crash:3 at=2s`; may be repeated.
+    ///
+    /// Who: rank=N, role=prefill|decode|standalone|router, worker=NAME. What: kind=crash:CODE, kill, hang, never-ready, ignore-term,
+    /// fork-orphan, setsid-orphan, engine-death, port-stolen, router-crash, slow-health:SECONDS, slow-load:SECONDS.
+    /// When: at=SECONDS since its start, at=ready+SECONDS, at=workload+SECONDS.
+    #[arg(long, value_name = "FAULT", help_heading = "Rehearsal")]
+    pub fault: Vec<String>,
+    /// Keep the rehearsal's folder with its programs, and its logs where --log-dir names no other.
+    #[arg(long, help_heading = "Rehearsal")]
+    pub keep: bool,
+    /// The workload of rank 0, run without a shell; without one a completion is asked for.
+    #[arg(last = true, value_name = "WORKLOAD", allow_hyphen_values = true)]
+    pub workload: Vec<OsString>,
 }
 
 /// `atom-launch completions SHELL`

@@ -4,6 +4,7 @@ mod check;
 mod files;
 mod job;
 mod node;
+mod rehearse;
 mod shell;
 
 use std::ffi::OsString;
@@ -21,6 +22,7 @@ use crate::domain::environment::Environment;
 use crate::domain::source::SourceFile;
 use crate::exit;
 use crate::explain;
+use crate::rehearse::stand_in;
 use crate::render;
 use crate::run::exec;
 use job::{Job, own_worker};
@@ -30,7 +32,11 @@ const NOTHING_STARTED: &str = "nothing was started";
 
 /// Run the command line and give the process's exit code.
 pub fn run(words: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(explain_subject(words)) {
+    let words = match stand_in(words) {
+        Ok(words) => explain_subject(words),
+        Err(code) => return ExitCode::from(code),
+    };
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.
@@ -52,6 +58,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Diff(args)) => files::diff_command(&args),
         Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
         Some(Command::Report(args)) => node::report_command(&args),
+        Some(Command::Rehearse(args)) => rehearse::rehearse_command(&args, &words),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),

@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::domain::settings::Layout;
 use crate::domain::topology::{Mode, Role};
+use crate::rehearse::faults::Delay;
 
 const ABOUT: &str = "Start AMD's ATOM inference server: models_atom.yaml and a job's variables in, one exact command out";
 
@@ -60,6 +61,8 @@ pub enum Command {
     Report(ReportArgs),
     /// Print a SLURM job script for the options given: to read, edit and submit.
     Sbatch(Box<SbatchArgs>),
+    /// Try a whole job on this machine: every rank for real, with a stand-in server and router.
+    Rehearse(RehearseArgs),
     /// Print the JSON Schema of models files.
     Schema,
     /// Print completions for a shell, with the names of the models.
@@ -96,7 +99,7 @@ pub struct LaunchArgs {
     /// The job.
     #[command(flatten)]
     pub job: JobArgs,
-    /// Print the command instead of running it; touches nothing.
+    /// Print the command instead of running it; touches nothing \[DRY_RUN\].
     #[arg(long, help_heading = "Launch")]
     pub dry_run: bool,
     /// Form of the dry run.
@@ -123,7 +126,7 @@ pub struct NodeArgs {
     /// How the rank lives.
     #[command(flatten)]
     pub life: LifeArgs,
-    /// Print the commands of this rank instead of running them; touches nothing.
+    /// Print the commands of this rank instead of running them; touches nothing \[DRY_RUN\].
     #[arg(long, help_heading = "Launch")]
     pub dry_run: bool,
     /// Program and arguments of the workload, run without a shell once the router is ready; without it, serve until a signal.
@@ -333,6 +336,41 @@ pub struct EnvFileArgs {
     /// Read NAME=VALUE and `export NAME=VALUE` lines of a job script or env file; they win over the environment.
     #[arg(long, value_name = "FILE", help_heading = "Topology")]
     pub env_file: Option<String>,
+}
+
+/// `atom-launch rehearse [options] [-- WORKLOAD…]`
+#[derive(Debug, Args)]
+pub struct RehearseArgs {
+    /// The job.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Where the job's variables are, besides the environment.
+    #[command(flatten)]
+    pub env_file: EnvFileArgs,
+    /// How every rank lives; its logs are in the rehearsal's own folder unless another is given.
+    #[command(flatten)]
+    pub life: LifeArgs,
+    /// Time that the stand-in servers take to load.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "1s",
+        help_heading = "Rehearsal"
+    )]
+    pub load_time: Delay,
+    /// Something that goes wrong on purpose: `rank=2 kind=crash:3 at=2s`; may be repeated.
+    ///
+    /// Who: rank=N, role=prefill|decode|standalone|router, worker=NAME. What: kind=crash:CODE, kill, hang, never-ready, ignore-term,
+    /// fork-orphan, setsid-orphan, engine-death, port-stolen, router-crash, slow-health:SECONDS, slow-load:SECONDS.
+    /// When: at=SECONDS since its start, at=ready+SECONDS, at=workload+SECONDS.
+    #[arg(long, value_name = "FAULT", help_heading = "Rehearsal")]
+    pub fault: Vec<String>,
+    /// Keep the rehearsal's folder with its programs, and its logs where --log-dir names no other.
+    #[arg(long, help_heading = "Rehearsal")]
+    pub keep: bool,
+    /// The workload of rank 0, run without a shell; without one a completion is asked for.
+    #[arg(last = true, value_name = "WORKLOAD", allow_hyphen_values = true)]
+    pub workload: Vec<OsString>,
 }
 
 /// `atom-launch completions SHELL`
@@ -570,7 +608,7 @@ pub struct JobArgs {
     /// Placement of workers on nodes [else spread: one worker a node].
     #[arg(long, value_enum, value_name = "LAYOUT", help_heading = "Topology")]
     pub layout: Option<Layout>,
-    /// Addresses or names of the nodes in rank order, with commas; or a SLURM list `a[01-04]` [IPADDRS, SLURM_JOB_NODELIST].
+    /// Addresses or names of the nodes in rank order, with commas; or a SLURM list `a[01-04]` [IPADDRS, SLURM_STEP_NODELIST, SLURM_JOB_NODELIST].
     #[arg(long, value_name = "LIST", help_heading = "Topology")]
     pub nodes: Option<String>,
     /// Address of rank 0 [NODE0_ADDR; else the first of the nodes].
@@ -825,6 +863,8 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
             })
             .map(|arg| arg.get_action().takes_values())
     };
+    // A value may start with a dash (`--server-args '-tp 4'`), but another option is none.
+    let is_option = |word: &str| word.starts_with("--") || takes_value(word).is_some();
     let mut kept = Vec::new();
     let mut subject = None;
     let mut rest = words.into_iter().peekable();
@@ -837,7 +877,7 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
             text.len() > 1 && text.starts_with("-v") && text[1..].chars().all(|c| c == 'v');
         match known {
             Some(true) if !text.contains('=') => match rest.peek() {
-                Some(next) if !next.to_string_lossy().starts_with("--") => {
+                Some(next) if !is_option(&next.to_string_lossy()) => {
                     kept.push(word);
                     kept.extend(rest.next());
                 }
@@ -888,6 +928,10 @@ mod tests {
         assert_eq!(
             moved("atom-launch explain --block-size 64 --kv_cache_dtype -q"),
             "atom-launch explain --block-size 64 -q -- --kv_cache_dtype"
+        );
+        assert_eq!(
+            moved("atom-launch explain --block-size -q"),
+            "atom-launch explain -q -- --block-size"
         );
         assert_eq!(
             moved("atom-launch explain -tp"),

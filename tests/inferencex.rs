@@ -3,13 +3,15 @@
 //!
 //! Every rank is the real drop-in on a loopback address of its own; server, router and benchmark are stand-ins.
 
+#![expect(clippy::unwrap_used, reason = "what goes wrong here fails a test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -46,7 +48,7 @@ struct Job {
 
 impl Job {
     fn new(base: &Value, changes: &Value) -> Self {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::SeqCst);
         let pid = std::process::id();
         let folder = tempfile::tempdir().unwrap();
@@ -57,11 +59,7 @@ impl Job {
                 None => env.remove(name),
             };
         }
-        let net = format!(
-            "127.{}.{}",
-            192 + pid % 60,
-            (pid / 60 + number as u32 * 7) % 256
-        );
+        let net = format!("127.{}.{}", 192 + pid % 60, (pid / 60 + number * 7) % 256);
         let job = Self { folder, net, env };
         for name in [
             "bin",

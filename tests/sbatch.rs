@@ -1,6 +1,8 @@
 //! `atom-launch sbatch`: the examples are what it prints, bash and shellcheck find nothing wrong, and what cannot stand in a script for
 //! all ranks is refused. That SLURM takes and runs them is proved by scripts/test-slurm.
 
+#![expect(clippy::unwrap_used, reason = "what goes wrong here fails a test")]
+
 use std::fs;
 use std::process::{Command, Output};
 

@@ -29,16 +29,13 @@ impl Job {
         trailing: &[String],
         env_file: Option<&str>,
     ) -> Result<Self, u8> {
-        Self::read_in(input::environment(), args, trailing, env_file)
+        let (environment, findings) = Self::surroundings(env_file);
+        Self::read_with(args, trailing, environment, findings)
     }
 
-    /// The same in a given environment.
-    pub(super) fn read_in(
-        mut environment: Environment,
-        args: &JobArgs,
-        trailing: &[String],
-        env_file: Option<&str>,
-    ) -> Result<Self, u8> {
+    /// The environment with an env file laid over it, and what is wrong with that file.
+    pub(super) fn surroundings(env_file: Option<&str>) -> (Environment, Diagnostics) {
+        let mut environment = input::environment();
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
             match models_file::read_text(path, "env file") {
@@ -46,6 +43,16 @@ impl Job {
                 Err(problem) => findings.push(problem),
             }
         }
+        (environment, findings)
+    }
+
+    /// As [`Self::read`], with an environment that was read before.
+    pub(super) fn read_with(
+        args: &JobArgs,
+        trailing: &[String],
+        environment: Environment,
+        mut findings: Diagnostics,
+    ) -> Result<Self, u8> {
         let (mut settings, more) = input::settings::read(args, &environment);
         findings.extend(more);
         settings.trailing_args = trailing.to_vec();
@@ -113,6 +120,17 @@ impl Job {
     /// Resolve the whole job; findings are kept for the caller to report.
     pub(super) fn plan(&mut self) -> Result<(JobPlan, topology::Placement), u8> {
         let entry = self.entry()?.clone();
+        // A count that could not be read leaves nothing to say about ranks and addresses.
+        let counts = ["xP", "yD", "--prefill-workers", "--decode-workers"];
+        let unread = |place: &Place| matches!(place, Place::Input(input) if counts.contains(&input.as_str()));
+        if self
+            .findings
+            .0
+            .iter()
+            .any(|finding| finding.is_error() && unread(&finding.place))
+        {
+            return Err(self.stop());
+        }
         let path = model::path(&self.settings, &entry);
         let folder: ModelFolder = host::model_folder(&path.value);
         let needs_address = self.settings.host_ip.is_none();

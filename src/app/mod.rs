@@ -4,6 +4,7 @@ mod check;
 mod files;
 mod job;
 mod node;
+mod rehearse;
 mod sbatch;
 mod shell;
 
@@ -22,6 +23,7 @@ use crate::domain::environment::Environment;
 use crate::domain::source::SourceFile;
 use crate::exit;
 use crate::explain;
+use crate::rehearse::stand_in;
 use crate::render;
 use crate::run::exec;
 use job::{Job, own_worker};
@@ -31,7 +33,11 @@ const NOTHING_STARTED: &str = "nothing was started";
 
 /// Run the command line and give the process's exit code.
 pub fn run(words: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(explain_subject(words.clone())) {
+    let words = match stand_in(words) {
+        Ok(words) => explain_subject(words),
+        Err(code) => return ExitCode::from(code),
+    };
+    let cli = match Cli::try_parse_from(&words) {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.
@@ -53,7 +59,8 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Diff(args)) => files::diff_command(&args),
         Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
         Some(Command::Report(args)) => node::report_command(&args),
-        Some(Command::Sbatch(args)) => sbatch::sbatch_command(&args, words),
+        Some(Command::Rehearse(args)) => rehearse::rehearse_command(&args, &words),
+        Some(Command::Sbatch(args)) => sbatch::sbatch_command(&args, &words),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),
@@ -132,7 +139,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     if !args.job.quiet {
         render::to_stderr(&render::banner::text(&plan, worker));
     }
-    if args.dry_run {
+    if args.dry_run || job.settings.dry_run.value {
         let text = render::command::text(&worker.command, args.format);
         render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
         return Ok(exit::OK);
@@ -196,12 +203,7 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if report(
-        &job.findings,
-        Some(&job.loaded.models.file),
-        &job.environment,
-        "nothing can be explained",
-    ) {
+    if job.refuses("nothing can be explained") {
         return Ok(exit::USAGE);
     }
     let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);

@@ -84,7 +84,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         }
         return Ok(exit::USAGE);
     }
-    if args.dry_run {
+    if args.dry_run || job.settings.dry_run.value {
         return print(&render::plan::shell(&plan, Some(rank)));
     }
     if !args.job.quiet {

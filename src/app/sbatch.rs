@@ -9,7 +9,7 @@ use super::print;
 use crate::check::worker as check_worker;
 use crate::cli::{Cli, JobArgs, LifeArgs, SbatchArgs, SlurmArgs};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING, TOO_FEW_NODES};
-use crate::domain::diagnostic::{Diagnostic, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::secret;
 use crate::exit;
@@ -21,9 +21,14 @@ use crate::render::sbatch::{Container, Script};
 const OF_ONE_RANK: [&str; 4] = ["rank", "role", "worker", "host_ip"];
 
 /// `atom-launch sbatch`
-pub(super) fn sbatch_command(args: &SbatchArgs, words: Vec<OsString>) -> anyhow::Result<u8> {
+pub(super) fn sbatch_command(args: &SbatchArgs, words: &[OsString]) -> anyhow::Result<u8> {
     // Only the options count: a script that meant something else in another shell would be no script to keep.
-    let mut job = match Job::read_in(Environment::default(), &args.job, &[], None) {
+    let mut job = match Job::read_with(
+        &args.job,
+        &[],
+        Environment::default(),
+        Diagnostics::default(),
+    ) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -138,12 +143,12 @@ struct Given {
 }
 
 impl Given {
-    fn of(words: Vec<OsString>) -> Self {
-        let matches = Cli::command().try_get_matches_from(words.clone());
+    fn of(words: &[OsString]) -> Self {
+        let matches = Cli::command().try_get_matches_from(words);
         let matches = matches
             .ok()
             .and_then(|all| all.subcommand_matches("sbatch").cloned());
-        let text = words.into_iter().skip(1);
+        let text = words.iter().skip(1);
         Self {
             words: text
                 .map(|word| word.to_string_lossy().into_owned())

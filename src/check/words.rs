@@ -1,6 +1,6 @@
 //! What the server's argument parser would say of the words, and habits that it accepts and that still go wrong.
 
-use super::line::{Line, Origin};
+use super::line::{Line, Origin, is_extra};
 use crate::atom::argparse::{Hint, Occurrence, Parsed, Problem, ProblemKind};
 use crate::atom::table::Arity;
 use crate::domain::codes;
@@ -323,14 +323,6 @@ fn launchers_own(line: &Line<'_>, occurrence: &Occurrence<'_, '_>, found: &mut D
             );
         }
     }
-}
-
-/// Whether an input holds extra arguments rather than one setting.
-fn is_extra(input: &str) -> bool {
-    input == "--"
-        || input.ends_with("server-args")
-        || input.ends_with("EXTRA_SERVER_ARGS")
-        || input == "--kv-cache-flags"
 }
 
 /// A flag that is there again later: only the last one counts.

@@ -196,6 +196,8 @@ codes! {
         "The second server would die after loading; a clash of handshake ports is silent and breaks transfers.";
     Job KV_CACHE_DTYPE_UNUSED = "kv-cache-dtype-unused", "KV_CACHE_DTYPE says something else than what is passed",
         "Job scripts still export it; nothing reads it.";
+    Job BAD_FAULT = "bad-fault", "a fault of a rehearsal that cannot be",
+        "A fault says who (`rank=N`, `role=ROLE`, `worker=NAME`), what (`kind=…`) and, where that kind has a moment, when (`at=…`). It must concern a process of the job.";
 }
 
 /// The description of a code.

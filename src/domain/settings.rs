@@ -209,6 +209,8 @@ pub struct LifeSettings {
 /// All settings of a job but those of the models file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// `--dry-run`
+    pub dry_run: Sourced<bool>,
     /// `--model`
     pub model: Option<Sourced<String>>,
     /// IS_AGENTIC: which variant of the model is looked up first.

@@ -350,6 +350,12 @@ fn run(script: &Script<'_>, out: &mut String) {
 
 /// `name=( … )`, one option with its value on a line.
 fn array(name: &str, items: &[Vec<String>], out: &mut String) {
+    if items.iter().flatten().any(|word| word.contains(['$', '`'])) {
+        line(
+            out,
+            "# shellcheck disable=SC2016  # nothing is to be expanded here",
+        );
+    }
     line(out, &format!("{name}=("));
     for words in items {
         let quoted: Vec<_> = words.iter().map(|word| shell_words::quote(word)).collect();

@@ -71,8 +71,7 @@ fn a_file_that_cannot_be_read_is_named_for_what_it_is() {
 #[test]
 fn a_file_without_models_says_so() {
     let nothing = "error[no-models]: models_atom.yaml holds no model
- |
- = help: write `Model-Name:` and its fields indented below
+  = help: write `Model-Name:` and its fields indented below
 atom-launch: 1 error; nothing was started
 ";
     refused("", nothing);
@@ -104,7 +103,7 @@ atom-launch: 1 error; nothing was started
 fn a_file_that_is_no_utf8_is_named_with_the_place() {
     refused(
         b"Demo-8B:\n  env: \"A=\xe9\"\n",
-        "error[unreadable-file]: models_atom.yaml:2:11: not UTF-8 (byte 0xe9) (--models-file)\n |\n = help: save it as UTF-8\natom-launch: 1 error; nothing was started\n",
+        "error[unreadable-file]: models_atom.yaml:2:11: not UTF-8 (byte 0xe9) (--models-file)\n  = help: save it as UTF-8\natom-launch: 1 error; nothing was started\n",
     );
     let utf16: Vec<u8> = std::iter::once(0xfeff)
         .chain("Demo-8B: {}\n".encode_utf16())
@@ -112,7 +111,7 @@ fn a_file_that_is_no_utf8_is_named_with_the_place() {
         .collect();
     refused(
         utf16,
-        "error[unreadable-file]: models_atom.yaml:1:1: not UTF-8 (byte 0xff) (--models-file)\n |\n = help: it looks like UTF-16: save it as UTF-8\natom-launch: 1 error; nothing was started\n",
+        "error[unreadable-file]: models_atom.yaml:1:1: not UTF-8 (byte 0xff) (--models-file)\n  = help: it looks like UTF-16: save it as UTF-8\natom-launch: 1 error; nothing was started\n",
     );
 }
 
@@ -548,8 +547,7 @@ fn every_mistake_of_the_environment_is_reported_at_once() {
         .stderr(r#"error[invalid-setting]: variable xP must be a whole decimal number, found `two`
 error[invalid-setting]: variable yD must be from 1 to 100000, found `0`
 error[invalid-setting]: variable IPADDRS has an empty entry, found `10.0.0.1,,10.0.0.300`
- |
- = help: give one address a rank, joined by commas: `--nodes 10.0.0.1,10.0.0.2` or IPADDRS; a SLURM list such as `n[01-04]` is expanded
+  = help: give one address a rank, joined by commas: `--nodes 10.0.0.1,10.0.0.2` or IPADDRS; a SLURM list such as `n[01-04]` is expanded
 error[invalid-setting]: variable DECODE_MTP_SIZE must be a whole decimal number, found `abc`
 error[invalid-setting]: variable IS_AGENTIC must be true/false, 1/0, yes/no or on/off, found `ja`
 error[invalid-setting]: variable NODE_RANK must be a whole decimal number, found `-1`

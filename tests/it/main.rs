@@ -19,6 +19,7 @@ mod bad_input;
 mod exec;
 mod golden;
 mod quoting;
+mod readme;
 mod recorded;
 mod resolving;
 mod views;

@@ -290,8 +290,7 @@ fn a_shared_argument_that_is_given_again_wins_with_a_warning() {
 #[test]
 fn two_words_in_one_after_the_dashes_are_refused() {
     refuses(alone(BASIC).args(["--", "--max-num-seqs 64"]), "error[flag-with-blank]: `--max-num-seqs 64` after `--` is one word: a flag and its value must be two
- |
- = help: write `--max-num-seqs` and `64` as two words or list items
+  = help: write `--max-num-seqs` and `64` as two words or list items
 atom-launch: 1 error; nothing was started
 ");
 }
@@ -421,8 +420,7 @@ Other-9B:
 #[test]
 fn contradictions_about_modes_are_errors() {
     refuses(job(BASIC).env("PREFILL_ENABLE_EP", "true"), "error[contradiction]: PREFILL_ENABLE_EP is on but PREFILL_ENABLE_DP is not set: expert parallel runs only with data-parallel attention
- |
- = help: set PREFILL_ENABLE_DP=true for mode ep-dp, or PREFILL_ENABLE_EP=false for mode tp
+  = help: set PREFILL_ENABLE_DP=true for mode ep-dp, or PREFILL_ENABLE_EP=false for mode tp
 atom-launch: 1 error; nothing was started
 ");
     refuses(
@@ -698,8 +696,7 @@ fn speculation_is_asked_for_in_one_voice() {
         &["+ --method mtp", "+ --num-speculative-tokens 1"],
     );
     refuses(job(BASIC).env("SPEC_DECODING", "none").env("DECODE_MTP_SIZE", "3"), "error[contradiction]: SPEC_DECODING=none asks for none, but DECODE_MTP_SIZE=3 means speculative decoding
- |
- = help: make the two agree, or settle it with `--mtp N`
+  = help: make the two agree, or settle it with `--mtp N`
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).env("DECODE_MTP_SIZE", "-1"), "error[invalid-setting]: variable DECODE_MTP_SIZE must be a whole decimal number, found `-1`
@@ -721,37 +718,32 @@ fn a_model_that_is_not_there_is_an_error_with_the_nearest_names() {
     refuses(
         job(BASIC).env("MODEL_NAME", "Demo-8b-Instruct"),
         "error[unknown-model]: model `Demo-8b-Instruct` (MODEL_NAME) is not in models_atom.yaml
- |
- = help: did you mean `Demo-8B`?
- = help: models there: Demo-8B
+  = help: did you mean `Demo-8B`?
+  = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ",
     );
     refuses(job(BASIC).env("MODEL_NAME", "demo-org/Demo-8B"), "error[unknown-model]: model `demo-org/Demo-8B` (MODEL_NAME) is not in models_atom.yaml
- |
- = help: MODEL_NAME names an entry of the models file `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
- = help: models there: Demo-8B
+  = help: MODEL_NAME names an entry of the models file `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).env("MODEL_NAME", "/models/Demo-8B/"), "error[unknown-model]: model `/models/Demo-8B/` (MODEL_NAME) is not in models_atom.yaml
- |
- = help: MODEL_NAME names an entry of the models file `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
- = help: models there: Demo-8B
+  = help: MODEL_NAME names an entry of the models file `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
     refuses(
         Test::new("").models(BASIC),
         "error[no-model]: no model is given
- |
- = help: name one with `--model NAME` or MODEL_NAME
- = help: models there: Demo-8B
+  = help: name one with `--model NAME` or MODEL_NAME
+  = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ",
     );
     refuses(Test::new("--model DeepSeek-V3-Pro"), "error[unknown-model]: model `DeepSeek-V3-Pro` (--model) is not in built-in models_atom.yaml
- |
- = help: did you mean `DeepSeek-V4-Pro`?
- = help: models there: DeepSeek-V4-Pro, MiniMax-M3-MXFP4, MiniMax-M3-MXFP8, Kimi-K2.5-MXFP4
+  = help: did you mean `DeepSeek-V4-Pro`?
+  = help: models there: DeepSeek-V4-Pro, MiniMax-M3-MXFP4, MiniMax-M3-MXFP8, Kimi-K2.5-MXFP4
 atom-launch: 1 error; nothing was started
 ");
 }
@@ -823,38 +815,33 @@ fn a_rank_has_a_role_and_a_place() {
     refuses(
         job(BASIC).env("NODE_RANK", "5"),
         "error[rank-outside-topology]: NODE_RANK=5 is outside the job: xP=1, yD=1 has ranks 0 to 1
- |
- = help: start one launcher a node, with ranks from 0
+  = help: start one launcher a node, with ranks from 0
 atom-launch: 1 error; nothing was started
 ",
     );
     refuses(
         job(BASIC).without("NODE_RANK"),
         "error[which-worker]: which of the 2 ranks is this?
- |
- = help: set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken
+  = help: set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken
 atom-launch: 1 error; nothing was started
 ",
     );
     refuses(
         job(BASIC).env("IPADDRS", "10.0.0.1"),
         "error[too-few-nodes]: the job needs 2 nodes (xP=1, yD=1), but IPADDRS gives 1
- |
- = help: give one address a rank
+  = help: give one address a rank
 atom-launch: 1 error; nothing was started
 ",
     );
     refuses(
         job(BASIC).env("IPADDRS", "10.0.0.1,10.0.0.1"),
         "error[port-used-twice]: IPADDRS names 10.0.0.1 for two ranks
- |
- = help: several workers on one node are a packed layout: see `--layout`
+  = help: several workers on one node are a packed layout: see `--layout`
 atom-launch: 1 error; nothing was started
 ",
     );
     refuses(job(BASIC).env("PREFILL_TP_SIZE", "16").args(["--no-check"]), "error[tensor-parallel-too-large]: PREFILL_TP_SIZE=16 is above 8: a worker cannot span nodes, and ATOM refuses more
- |
- = help: use more workers, each of one node
+  = help: use more workers, each of one node
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).env("GPUS_PER_NODE", "4"), "error[tensor-parallel-too-large]: --prefill-tp (default 8) is above the GPUs of a node, GPUS_PER_NODE=4
@@ -916,13 +903,11 @@ fn a_worker_without_a_topology_stands_alone() {
 #[test]
 fn a_port_is_used_once_and_in_range() {
     refuses(job(BASIC).env("ROUTER_PORT", "8010"), "error[port-used-twice]: port 8010 is used twice on rank 0: ROUTER_PORT=8010 (the router) and --prefill-port or PREFILL_PORT (default 8010) (prefill-0)
- |
- = help: give one of them another port
+  = help: give one of them another port
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).args(["--handshake-port", "8003"]), "error[port-used-twice]: port 8010 is used twice on rank 0: --prefill-port or PREFILL_PORT (default 8010) (prefill-0) and `--handshake-port 8003` and the 7 after it (KV transfer of prefill-0)
- |
- = help: give one of them another port
+  = help: give one of them another port
 atom-launch: 1 error; nothing was started
 ");
     for bad in ["70000", "0"] {

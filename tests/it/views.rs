@@ -234,26 +234,32 @@ fn diff(words: &str, new: &str) -> Test {
 #[test]
 fn diff_groups_changes_by_the_commands_that_have_them() {
     diff("old.yaml new.yaml", NEW).stdout(r#"Demo-8B
-  mode tp · role prefill, standalone:
+  mode tp, tp-dp:
     - --block-size 128
     + --block-size 64
+    - env HF_TOKEN='***'
+    + env HF_TOKEN='***' (another value)
   mode tp-dp · role prefill, standalone:
     + --enable-tbo
-    - --block-size 128
-    + --block-size 64
   mode tp · role decode:
     + --level 3
-    - --block-size 128
-    + --block-size 64
   mode tp-dp · role decode:
     + --enable-tbo
     + --level 3
-    - --block-size 128
-    + --block-size 64
 
 Other-9B (removed)
 
 New-1B (new model)
+  mode tp · role prefill, decode · MTP 0:
+    + env AITER_LOG_LEVEL=WARNING
+    + env ATOM_HOST_IP=HOST_IP
+    + env ATOM_LOG_LEVEL=WARNING
+    + env LOGLEVEL=WARNING
+    + env LOG_LEVEL=WARNING
+    + env PYTHONDONTWRITEBYTECODE=1
+    + env PYTHONUNBUFFERED=1
+    + env SAFETENSORS_FAST_GPU=1
+    + env VLLM_LOG_LEVEL=WARNING
   mode tp · role prefill · MTP 0:
     + -m atom.entrypoints.openai_server
     + --model MODEL_DIR/New-1B
@@ -267,15 +273,6 @@ New-1B (new model)
     + --max-num-seqs 256
     + --no-enable_prefix_caching
     + --kv-transfer-config '{"kv_role":"kv_producer","kv_connector":"mooncake","proxy_ip":"HOST_IP","handshake_port":6301}'
-    + env AITER_LOG_LEVEL=WARNING
-    + env ATOM_HOST_IP=HOST_IP
-    + env ATOM_LOG_LEVEL=WARNING
-    + env LOGLEVEL=WARNING
-    + env LOG_LEVEL=WARNING
-    + env PYTHONDONTWRITEBYTECODE=1
-    + env PYTHONUNBUFFERED=1
-    + env SAFETENSORS_FAST_GPU=1
-    + env VLLM_LOG_LEVEL=WARNING
   mode tp · role decode · MTP 0:
     + -m atom.entrypoints.openai_server
     + --model MODEL_DIR/New-1B
@@ -290,15 +287,6 @@ New-1B (new model)
     + --no-enable_prefix_caching
     + --kv-transfer-config '{"kv_role":"kv_consumer","kv_connector":"mooncake","proxy_ip":"HOST_IP","handshake_port":6301}'
     + --cudagraph-capture-sizes '[1,2,4,8,16,24,32,40,48,56,64,72,80,88,96,104,112,120,128,136,144,152,160,168,176,184,192,200,208,216,224,232,240,248,256]'
-    + env AITER_LOG_LEVEL=WARNING
-    + env ATOM_HOST_IP=HOST_IP
-    + env ATOM_LOG_LEVEL=WARNING
-    + env LOGLEVEL=WARNING
-    + env LOG_LEVEL=WARNING
-    + env PYTHONDONTWRITEBYTECODE=1
-    + env PYTHONUNBUFFERED=1
-    + env SAFETENSORS_FAST_GPU=1
-    + env VLLM_LOG_LEVEL=WARNING
   mode tp · role standalone · MTP 0:
     + -m atom.entrypoints.openai_server
     + --model MODEL_DIR/New-1B
@@ -329,12 +317,6 @@ fn diff_for_a_pull_request() {
 
 ### `Demo-8B`
 
-mode tp, ep-dp · MTP 1
-
-```diff
-+ no longer possible: `--mtp 1` asks for speculative decoding, but model `Demo-8B` has no `mtp_flags`
-```
-
 mode tp · MTP 0
 
 ````diff
@@ -345,6 +327,12 @@ mode tp · MTP 0
 - env DEMO_FLAG=1
 - env HF_TOKEN='***'
 ````
+
+mode tp · MTP 1
+
+```diff
++ no longer possible: `--mtp 1` asks for speculative decoding, but model `Demo-8B` has no `mtp_flags`
+```
 
 mode tp-dp · MTP 0
 
@@ -357,6 +345,12 @@ mode tp-dp · MTP 1
 ```diff
 + no longer possible: model `Demo-8B` has no `tp_dp_flags`, so it cannot run in mode tp-dp (asked for by `--mode tp-dp`)
 + no longer possible: `--mtp 1` asks for speculative decoding, but model `Demo-8B` has no `mtp_flags`
+```
+
+mode ep-dp · MTP 1
+
+```diff
++ still not possible: `--mtp 1` asks for speculative decoding, but model `Demo-8B` has no `mtp_flags`
 ```
 
 ### `Other-9B`

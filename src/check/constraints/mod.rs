@@ -99,6 +99,12 @@ impl<'a> View<'a> {
             .map_or_else(String::new, |occurrence| self.line.within(occurrence.word))
     }
 
+    /// Whether an option stands among extra words or in a field, rather than being a setting of the launcher.
+    fn is_extra(&self, dest: &str) -> bool {
+        self.get(dest)
+            .is_some_and(|occurrence| self.line.is_extra(occurrence.word))
+    }
+
     fn error(&self, code: Code, dest: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::error(code, self.place(dest), message)
     }

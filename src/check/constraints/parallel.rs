@@ -19,6 +19,10 @@ fn sizes(view: &View<'_>, found: &mut Diagnostics) {
     let size = |dest: &str| view.int(dest).unwrap_or(1);
     let tp = size("tensor_parallel_size");
     if tp < 1 || tp > i128::from(MAX_TP) {
+        // A setting of the launcher is refused where the topology is resolved.
+        if !view.is_extra("tensor_parallel_size") {
+            return;
+        }
         found.push(view.error(
             codes::TENSOR_PARALLEL_SIZE,
             "tensor_parallel_size",

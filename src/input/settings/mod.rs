@@ -196,6 +196,10 @@ impl Reader<'_> {
         let step_node = self.read("SLURM_NODEID", None, &step_node, index);
         let mtp = self.mtp(args);
         Settings {
+            dry_run: {
+                let value = self.read("DRY_RUN", None, &["DRY_RUN"], boolean);
+                Self::or(value, false)
+            },
             model: self.read("--model", args.model.as_deref(), &["MODEL_NAME"], text),
             is_agentic: {
                 let value = self.read("IS_AGENTIC", None, &["IS_AGENTIC"], boolean);

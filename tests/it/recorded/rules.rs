@@ -486,13 +486,6 @@ pub(super) const RULES: &[Rule] = &[
                     ));
                 }
             }
-            // A number that cannot be read counts as not given for the checks that follow.
-            if job.is("rank/xP=0/rank0") {
-                to.error("too-few-nodes]: the job needs 2 nodes (--prefill-workers (default 1), yD=1), but IPADDRS gives 1");
-            }
-            if job.is("rank/yD=0/rank0") {
-                to.error("too-few-nodes]: the job needs 2 nodes (xP=1, --decode-workers (default 1)), but IPADDRS gives 1");
-            }
         },
     },
     Rule {

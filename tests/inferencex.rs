@@ -411,3 +411,20 @@ fn a_benchmark_that_fails_gives_the_job_its_code_and_its_results() {
     assert_eq!(job.run(2)[0], 7, "{}", job.stderr(0));
     assert!(job.path("logs/logs/slurm_job-4242/result.json").is_file());
 }
+
+#[test]
+fn a_dry_run_prints_every_rank_and_leaves_nothing() {
+    let job = Job::new(&base(), &json!({"DRY_RUN": "1"}));
+    assert_eq!(job.run(2), [0, 0], "{}", job.stderr(0));
+    for (rank, port) in [(0, "8010"), (1, "8020")] {
+        let text = fs::read_to_string(job.path(&format!("stdout-{rank}"))).unwrap();
+        assert!(text.contains(&format!("--server-port {port}")), "{text}");
+    }
+    for folder in ["standin", "run_logs", "logs"] {
+        assert_eq!(
+            fs::read_dir(job.path(folder)).unwrap().count(),
+            0,
+            "{folder}"
+        );
+    }
+}

@@ -119,3 +119,93 @@ fn a_folder_without_records_is_an_error_and_a_later_run_replaces_an_earlier_one(
     assert_eq!(report.ranks.len(), 1);
     assert_eq!(report.ranks[0].host, "node0");
 }
+
+#[test]
+fn the_job_ends_with_the_code_of_its_first_failure() {
+    let (_folder, report) = job();
+    assert_eq!(report.exit_code(), 139);
+    let folder = tempfile::tempdir().unwrap();
+    let write = |rank: usize, changes: &[(&str, &str)]| {
+        let path = folder.path().join(format!("launch-rank{rank}.json"));
+        fs::write(path, changed(rank, changes)).unwrap();
+        Report::read(folder.path()).unwrap()
+    };
+    let done = write(0, &[("outcome", r#""done""#), ("exit_code", "0")]);
+    assert_eq!(done.exit_code(), 0);
+    // One that was stopped after the end of the job is no failure; without an end of rank 0 nothing is known.
+    let stopped = write(1, &[("outcome", r#""stopped""#), ("exit_code", "143")]);
+    assert_eq!(stopped.exit_code(), 0);
+}
+
+#[test]
+fn a_first_cause_of_an_earlier_run_in_the_same_folder_is_not_taken() {
+    let folder = tempfile::tempdir().unwrap();
+    let slurm = |id: u32| format!(r#"{{"id": "{id}", "restart": 0}}"#);
+    let failed = |rank: usize, id: u32, reason: &str| {
+        let text = changed(
+            rank,
+            &[
+                ("outcome", r#""failed""#),
+                ("decided_s", "1.0"),
+                ("slurm", &slurm(id)),
+                ("reason", &format!("\"{reason}\"")),
+            ],
+        );
+        fs::write(folder.path().join(format!("launch-rank{rank}.json")), text).unwrap();
+    };
+    failed(1, 7, "old");
+    failed(2, 8, "new");
+    let own: Manifest = serde_json::from_str(&changed(0, &[("slurm", &slurm(8))])).unwrap();
+    let report = Report::read(folder.path()).unwrap();
+    assert_eq!(report.first_failure_of(&own).unwrap().reason, "new");
+    // Without a job's number: by the clock.
+    let own = |started: &str| -> Manifest {
+        serde_json::from_str(&changed(0, &[("started_unix", started)])).unwrap()
+    };
+    fs::write(
+        folder.path().join("launch-rank1.json"),
+        changed(
+            1,
+            &[
+                ("outcome", r#""failed""#),
+                ("decided_s", "1.0"),
+                ("reason", r#""late""#),
+            ],
+        ),
+    )
+    .unwrap();
+    let report = Report::read(folder.path()).unwrap();
+    assert_eq!(
+        report.first_failure_of(&own("1000.5")).unwrap().reason,
+        "late"
+    );
+    assert!(report.first_failure_of(&own("1003.0")).is_none());
+}
+
+#[test]
+fn a_rank_without_an_end_is_named_once_another_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |rank: usize, changes: &[(&str, &str)]| {
+        let path = folder.path().join(format!("launch-rank{rank}.json"));
+        fs::write(path, changed(rank, changes)).unwrap();
+        text(&Report::read(folder.path()).unwrap())
+    };
+    let slurm = r#"{"id": "17", "restart": 2}"#;
+    assert!(!write(1, &[]).contains("has recorded no end"));
+    let text = write(
+        0,
+        &[
+            ("outcome", r#""stopped""#),
+            ("exit_code", "143"),
+            ("slurm", slurm),
+        ],
+    );
+    assert!(
+        text.starts_with("SLURM job 17, started again 2×\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("rank 1 on node1 has recorded no end"),
+        "{text}"
+    );
+}

@@ -1,6 +1,7 @@
 //! The loop of a rank: events come out of one channel, the machine answers with actions, the actions are performed here.
 //! Nothing is decided in this file.
 
+mod cause;
 mod closing;
 mod probes;
 
@@ -30,8 +31,6 @@ use super::supervisor::{Plan, Supervisor};
 
 /// The loop looks after everything at least this often, whatever the events.
 const TICK: Duration = Duration::from_secs(1);
-/// Time in which a signal may follow the ends that it has caused.
-const CAUSE: Duration = Duration::from_millis(300);
 /// Time for a slow reader to take what is still queued.
 const LAST_WORDS: Duration = Duration::from_secs(5);
 
@@ -221,45 +220,6 @@ impl<'a> Driver<'a> {
         }
         events.extend(answers);
         events.push_back(Event::Tick);
-    }
-
-    /// Whether something ended that nobody has told to end, as far as is known so far.
-    fn is_early<'b>(&self, mut events: impl Iterator<Item = &'b Event>) -> bool {
-        self.machine.phase() != Phase::Teardown
-            && events.any(|event| match event {
-                Event::Ended { proc, exit, .. } => {
-                    *proc != Proc::Workload || exit.shell_code() != exit::OK
-                }
-                _ => false,
-            })
-    }
-
-    /// A scheduler that ends a job signals all its processes one after the other. A child's end can be seen before our own
-    /// signal is; so that is waited for, for a moment, and put before the ends.
-    fn listen_for_the_cause(
-        &self,
-        at: usize,
-        events: &mut VecDeque<Event>,
-        answers: &mut Vec<Event>,
-    ) {
-        if events.iter().any(|event| matches!(event, Event::Signal(_))) {
-            return;
-        }
-        let end = Instant::now() + CAUSE;
-        while let Ok(message) = self
-            .inbox
-            .recv_timeout(end.saturating_duration_since(Instant::now()))
-        {
-            match message {
-                Message::Note(Note::End(number)) => {
-                    events.insert(at, Event::Signal(number));
-                    return;
-                }
-                // Further ends are found at the look that follows.
-                Message::Note(Note::Child) | Message::Probe(..) => {}
-                Message::Smoke(result) => answers.push(Event::Smoke(result)),
-            }
-        }
     }
 
     fn look_for_ends(&mut self, events: &mut VecDeque<Event>) {

@@ -5,8 +5,6 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::report::Report;
-
 use super::super::collect;
 use super::super::console::{Manner, stderr};
 use super::super::event::{Outcome, Phase, Proc, Verdict};
@@ -89,27 +87,6 @@ impl Driver<'_> {
             }
         }
         code
-    }
-
-    /// On the leading rank, whose lines people read first: which other rank failed before, as far as its record can be seen
-    /// from here. A rank that was stopped does not know why.
-    fn say_first_cause(&self, outcome: &Outcome) {
-        if !self.spec.leads() || self.spec.job.ranks < 2 || outcome.verdict == Verdict::Done {
-            return;
-        }
-        let Ok(report) = Report::read(&self.spec.log_dir) else {
-            return;
-        };
-        if let Some(first) = report.first_failure_of(&self.manifest)
-            && first.rank != self.spec.rank
-        {
-            let host = &first.host;
-            tracing::error!(
-                "first to fail: rank {} on {host}: {}",
-                first.rank,
-                first.reason
-            );
-        }
     }
 
     pub(super) fn collect(&self) {

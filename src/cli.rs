@@ -40,6 +40,33 @@ pub struct Cli {
     pub launch: LaunchArgs,
 }
 
+/// The plain launch alone.
+#[derive(Debug, Parser)]
+#[command(name = "atom-launch", disable_help_flag = true)]
+struct PlainLaunch {
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl Cli {
+    /// Read a command line.
+    ///
+    /// The plain launch is read without the subcommands: building their options would cost more than all else that it does. What is
+    /// not understood that way (a subcommand, `--help`, a mistake) is read again with all of them.
+    pub fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let is_plain = words
+            .get(1)
+            .is_none_or(|word| word.to_string_lossy().starts_with('-'));
+        if is_plain && let Ok(plain) = PlainLaunch::try_parse_from(words) {
+            return Ok(Self {
+                command: None,
+                launch: plain.launch,
+            });
+        }
+        Self::try_parse_from(explain_subject(words.to_vec()))
+    }
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -842,7 +869,7 @@ pub struct JobArgs {
 ///
 /// `explain --block-size` asks about `--block-size`; `explain --block-size 64` sets it. So an option of ours that takes a value and
 /// gets none, and any flag that is not ours, is the subject: it is moved behind `--`.
-pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
+fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
     use clap::CommandFactory as _;
     if words.get(1).is_none_or(|word| word != "explain") || words.iter().any(|word| word == "--") {
         return words;

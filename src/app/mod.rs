@@ -12,12 +12,9 @@ use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser as _;
 
 use crate::check::worker as check_worker;
-use crate::cli::{
-    Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat, explain_subject,
-};
+use crate::cli::{Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat};
 use crate::domain::diagnostic::{Diagnostics, nearest};
 use crate::domain::environment::Environment;
 use crate::domain::source::SourceFile;
@@ -34,10 +31,10 @@ const NOTHING_STARTED: &str = "nothing was started";
 /// Run the command line and give the process's exit code.
 pub fn run(words: Vec<OsString>) -> ExitCode {
     let words = match stand_in(words) {
-        Ok(words) => explain_subject(words),
+        Ok(words) => words,
         Err(code) => return ExitCode::from(code),
     };
-    let cli = match Cli::try_parse_from(&words) {
+    let cli = match Cli::read(&words) {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.

@@ -73,6 +73,7 @@ impl<'a> Checker<'a> {
         self.commands(entry, &runnable, mtp_works, found);
         blurred_modes(entry, found);
         without_effect(entry, &runnable, found);
+        nothing_to_replace(entry, found);
     }
 
     /// `mtp_flags` must end in the option that waits for the number of tokens. Returns whether it does.
@@ -156,6 +157,7 @@ impl<'a> Checker<'a> {
                 };
                 let mut more = Diagnostics::default();
                 constraints::all(&line, &parsed, case, &mut more);
+                words::repeated_across_fields(&line, &parsed, &mut more);
                 // Findings without a place in the file are about defaults, not about the file.
                 for finding in more
                     .0
@@ -313,6 +315,37 @@ fn without_effect(entry: &ModelEntry, runnable: &BTreeSet<(Mode, Role)>, found: 
             config.0.span,
             "online_quant_dpa_config",
             "the model runs in no mode with data-parallel attention",
+        );
+    }
+}
+
+/// Fields that say what holds without them: an empty role field where there is nothing to replace, a folder with the model's own name.
+fn nothing_to_replace(entry: &ModelEntry, found: &mut Diagnostics) {
+    for (field, words) in entry.words().filter(|(_, words)| words.words.is_empty()) {
+        let Some(shared) = field
+            .strip_prefix("prefill_")
+            .or_else(|| field.strip_prefix("decode_"))
+        else {
+            continue;
+        };
+        let replaces = entry
+            .words()
+            .any(|(other, words)| other == shared && !words.words.is_empty());
+        if !replaces {
+            found.push(
+                Diagnostic::warning(codes::FIELD_WITHOUT_EFFECT, Place::File(words.span), format!("`{field}` of model `{}` is empty, and there is no `{shared}` that it would replace", entry.name.value))
+                    .help("remove it"),
+            );
+        }
+    }
+    if let Some(folder) = entry
+        .hf_dir
+        .as_ref()
+        .filter(|folder| folder.0.value == entry.name.value)
+    {
+        found.push(
+            Diagnostic::warning(codes::FIELD_WITHOUT_EFFECT, Place::File(folder.0.span), format!("`hf_dir` of model `{}` is the model's own name, which is the folder without it", entry.name.value))
+                .help("remove it"),
         );
     }
 }

@@ -158,7 +158,11 @@ fn name(name: &str, place: &Place, within: &str, found: &mut Diagnostics) {
     }
     match environment::variable(name) {
         Some(var) if !var.has_effect() => {
-            let message = format!("{name}{within} has no effect: {}", var.note);
+            let why = var
+                .note
+                .strip_prefix("no effect on the server: ")
+                .unwrap_or(var.note);
+            let message = format!("{name}{within} has no effect: {why}");
             found.push(Diagnostic::warning(
                 codes::ENV_WITHOUT_EFFECT,
                 place.clone(),
@@ -196,29 +200,30 @@ fn value(name: &str, value: &str, place: &Place, within: &str, found: &mut Diagn
         return;
     };
     let shown = visible(value);
-    let error = |wanted: &str| {
+    let error = |wanted: &str, otherwise: &str| {
         Diagnostic::error(
             codes::BAD_VARIABLE_VALUE,
             place.clone(),
-            format!("{name}{within} must be {wanted}, found `{shown}`"),
+            format!("{name}{within} must be {wanted}, found `{shown}`{otherwise}"),
         )
     };
     let finding = match var.kind {
         EnvKind::Int | EnvKind::NonZero if value.trim().parse::<i64>().is_err() => Some(error(
-            "a whole number: the server raises on anything else, often after the weights are loaded",
+            "a whole number",
+            ": the server fails when it reads it, often after the weights are loaded",
         )),
         EnvKind::Float if value.trim().parse::<f64>().is_err() => {
-            Some(error("a number: the server raises on anything else"))
+            Some(error("a number", ": the server fails when it reads it"))
         }
         EnvKind::Ints
             if !value
                 .split(',')
                 .all(|part| part.trim().parse::<i64>().is_ok()) =>
         {
-            Some(error("whole numbers with commas between"))
+            Some(error("whole numbers with commas between", ""))
         }
         EnvKind::Choice(words) if !words.contains(&value) => {
-            Some(error(&format!("one of {}", words.join(", "))))
+            Some(error(&format!("one of {}", words.join(", ")), ""))
         }
         EnvKind::TrueWhen { texts, ignore_case }
             if reads_other_way(value, texts, ignore_case, true) =>

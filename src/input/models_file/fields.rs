@@ -97,13 +97,15 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, field: &'static str, node: &Node) -> Option<Located<String>> {
-        self.dialect(field, node);
         let Some(text) = node.scalar(self.source) else {
             self.wrong_type(field, node, "a number");
             return None;
         };
         match check_tuning_number(field, &text) {
-            Ok(()) => Some(Located::new(text.into_owned(), node.span)),
+            Ok(()) => {
+                self.dialect(field, node);
+                Some(Located::new(text.into_owned(), node.span))
+            }
             Err(reason) => {
                 let message = format!("`{field}` {reason}, found `{}`", visible(&text));
                 self.error(BAD_NUMBER, node.span, message, "", None);

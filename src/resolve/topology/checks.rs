@@ -1,15 +1,20 @@
 //! What contradicts itself in a topology: sizes, addresses, ranks, ports. Every check reports all it finds.
 
+use std::collections::HashSet;
+
 use super::{MAX_TP, Placement};
 use crate::domain::codes::{
-    CONTRADICTION, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE, RANK_OUTSIDE_TOPOLOGY,
+    CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE, RANK_OUTSIDE_TOPOLOGY,
     TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
 };
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::provenance::Source;
 use crate::domain::settings::{Settings, WorkerCounts};
 use crate::domain::topology::Role;
-use crate::resolve::named;
+use crate::resolve::{named, transfer};
+
+/// Linux's default range of ports for outgoing connections; a server's own random ports come from there as well.
+const EPHEMERAL: std::ops::Range<u32> = 32768..61000;
 
 pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: &mut Diagnostics) {
     let gpus = &settings.gpus_per_node;
@@ -120,8 +125,9 @@ pub(super) fn check_nodes(
             );
         }
     }
-    for (rank, node) in placement.nodes.iter().enumerate() {
-        if placement.nodes[..rank].contains(node) {
+    let mut seen = HashSet::new();
+    for node in &placement.nodes {
+        if !seen.insert(node) {
             found.push(
                 Diagnostic::error(
                     PORT_USED_TWICE,
@@ -198,8 +204,18 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
         what: String,
     }
     let ports = &settings.ports;
+    let mut rest = placement.slots.as_slice();
     for rank in 0..placement.ranks {
         let mut uses = Vec::new();
+        // Slots are in the order of ranks; one that stands alone may have a rank of its own.
+        let here = if placement.has_router {
+            let end = rest.iter().take_while(|slot| slot.rank == rank).count();
+            let (here, after) = rest.split_at(end);
+            rest = after;
+            here
+        } else {
+            rest
+        };
         if rank == 0 && placement.has_router {
             for (port, option, what) in [
                 (&ports.router, "--router-port or ROUTER_PORT", "the router"),
@@ -216,11 +232,7 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                 });
             }
         }
-        for slot in placement
-            .slots
-            .iter()
-            .filter(|slot| slot.rank == rank || !placement.has_router)
-        {
+        for slot in here {
             let option = match slot.role {
                 Role::Prefill => "--prefill-port or PREFILL_PORT",
                 Role::Decode => "--decode-port or DECODE_PORT",
@@ -235,22 +247,24 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                     slot.name
                 ),
             });
-            let tp = settings.tp.get(slot.role).value;
-            if slot.role == Role::Prefill && settings.kv_transfer.prefill.is_none() {
-                let what = named(
-                    &ports.handshake.source,
-                    "--handshake-port or HANDSHAKE_PORT",
-                    slot.handshake,
-                );
-                uses.push(Use {
-                    first: slot.handshake.get().into(),
-                    count: tp,
-                    what: format!(
+            for (first, count) in transfer::side_channels(settings, slot) {
+                let what = match settings.kv_transfer.get(slot.role) {
+                    Some(config) => named(&config.source, "handshake_port", first),
+                    None => named(
+                        &ports.handshake.source,
+                        "--handshake-port or HANDSHAKE_PORT",
+                        first,
+                    ),
+                };
+                let what = match count {
+                    1 => format!("{what} (KV transfer of {})", slot.name),
+                    _ => format!(
                         "{what} and the {} after it (KV transfer of {})",
-                        tp - 1,
+                        count - 1,
                         slot.name
                     ),
-                });
+                };
+                uses.push(Use { first, count, what });
             }
             if settings.mode.get(slot.role).value.dp_attention() {
                 uses.push(Use {
@@ -262,8 +276,26 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                     ),
                 });
             }
+            if let Some(base) = slot.dp_base {
+                uses.push(Use {
+                    first: base.get().into(),
+                    count: 1,
+                    what: format!("ATOM_DP_BASE_PORT {base} (process group of {})", slot.name),
+                });
+            }
         }
         for (position, one) in uses.iter().enumerate() {
+            let last = one.first + one.count - 1;
+            if last >= EPHEMERAL.start && one.first < EPHEMERAL.end {
+                found.push(
+                    Diagnostic::warning(
+                        EPHEMERAL_PORT,
+                        Place::Whole,
+                        format!("{} is among the ports that the system hands out to connections ({} to {})", one.what, EPHEMERAL.start, EPHEMERAL.end - 1),
+                    )
+                    .help("choose ports below, or reserve these with net.ipv4.ip_local_reserved_ports"),
+                );
+            }
             if one.first + one.count > 65536 {
                 found.push(Diagnostic::error(
                     PORT_USED_TWICE,

@@ -141,16 +141,20 @@ fn slots(
     found: &mut Diagnostics,
 ) -> Vec<Slot> {
     let mut made: Vec<Slot> = Vec::with_capacity(shapes.len());
-    for &(rank, role, index) in shapes {
-        let mates: Vec<&Slot> = made.iter().filter(|slot| slot.rank == rank).collect();
-        let shared = shapes.iter().filter(|(of, ..)| *of == rank).count() > 1;
-        let slot = u32::try_from(mates.len()).unwrap_or(u32::MAX);
-        let same_role =
-            u32::try_from(mates.iter().filter(|mate| mate.role == role).count()).unwrap_or(0);
-        let first_gpu: u32 = mates
-            .iter()
-            .map(|mate| settings.tp.get(mate.role).value)
-            .sum();
+    // Shapes are in the order of ranks, so a node's workers follow each other.
+    let (mut slot, mut same_role, mut first_gpu) = (0, 0, 0);
+    for (position, &(rank, role, index)) in shapes.iter().enumerate() {
+        let before = position.checked_sub(1).map(|before| shapes[before]);
+        let is_mate = |other: Option<(u32, Role, u32)>| other.is_some_and(|(of, ..)| of == rank);
+        if is_mate(before) {
+            let mate = before.map_or(role, |(_, role, _)| role);
+            slot += 1;
+            same_role = if mate == role { same_role + 1 } else { 0 };
+            first_gpu += settings.tp.get(mate).value;
+        } else {
+            (slot, same_role, first_gpu) = (0, 0, 0);
+        }
+        let shared = slot > 0 || is_mate(shapes.get(position + 1).copied());
         let name = if shared {
             format!("{role}-{rank}-{slot}")
         } else {

@@ -117,7 +117,11 @@ pub fn side_channels(settings: &Settings, slot: &Slot) -> Vec<(u32, u32)> {
     let tp = settings.tp.get(slot.role).value;
     let Some(config) = settings.kv_transfer.get(slot.role) else {
         let own = (u32::from(slot.handshake.get()), tp);
-        return if slot.role == Role::Prefill { vec![own] } else { Vec::new() };
+        return if slot.role == Role::Prefill {
+            vec![own]
+        } else {
+            Vec::new()
+        };
     };
     let config: Value = serde_json::from_str(&config.value).unwrap_or_default();
     let members = match config.get("connectors").and_then(Value::as_array) {

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use super::{MAX_TP, Placement};
+use super::{MAX_TP, Placement, Slot};
 use crate::domain::codes::{
-    CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE, RANK_OUTSIDE_TOPOLOGY,
-    TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
+    CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE,
+    RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
 };
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::provenance::Source;
 use crate::domain::settings::{Settings, WorkerCounts};
-use crate::domain::topology::Role;
+use crate::domain::topology::{Port, Role};
 use crate::resolve::{named, transfer};
 
 /// Linux's default range of ports for outgoing connections; a server's own random ports come from there as well.
@@ -196,17 +196,31 @@ pub(super) fn check_rank(
     }
 }
 
+/// A block of ports that something binds.
+struct Use {
+    first: u32,
+    count: u32,
+    what: String,
+}
+
+impl Use {
+    fn one(port: Port, what: String) -> Self {
+        Self {
+            first: port.get().into(),
+            count: 1,
+            what,
+        }
+    }
+
+    fn end(&self) -> u32 {
+        self.first + self.count
+    }
+}
+
 /// Which ports each node binds; no port twice on one node.
 pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mut Diagnostics) {
-    struct Use {
-        first: u32,
-        count: u32,
-        what: String,
-    }
-    let ports = &settings.ports;
     let mut rest = placement.slots.as_slice();
     for rank in 0..placement.ranks {
-        let mut uses = Vec::new();
         // Slots are in the order of ranks; one that stands alone may have a rank of its own.
         let here = if placement.has_router {
             let end = rest.iter().take_while(|slot| slot.rank == rank).count();
@@ -216,7 +230,9 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
         } else {
             rest
         };
+        let mut uses = Vec::new();
         if rank == 0 && placement.has_router {
+            let ports = &settings.ports;
             for (port, option, what) in [
                 (&ports.router, "--router-port or ROUTER_PORT", "the router"),
                 (
@@ -225,87 +241,18 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                     "its metrics",
                 ),
             ] {
-                uses.push(Use {
-                    first: port.value.get().into(),
-                    count: 1,
-                    what: format!("{} ({what})", named(&port.source, option, port.value)),
-                });
+                let name = named(&port.source, option, port.value);
+                uses.push(Use::one(port.value, format!("{name} ({what})")));
             }
         }
         for slot in here {
-            let option = match slot.role {
-                Role::Prefill => "--prefill-port or PREFILL_PORT",
-                Role::Decode => "--decode-port or DECODE_PORT",
-                Role::Standalone => "--server-port",
-            };
-            uses.push(Use {
-                first: slot.port.value.get().into(),
-                count: 1,
-                what: format!(
-                    "{} ({})",
-                    named(&slot.port.source, option, slot.port.value),
-                    slot.name
-                ),
-            });
-            for (first, count) in transfer::side_channels(settings, slot) {
-                let what = match settings.kv_transfer.get(slot.role) {
-                    Some(config) => named(&config.source, "handshake_port", first),
-                    None => named(
-                        &ports.handshake.source,
-                        "--handshake-port or HANDSHAKE_PORT",
-                        first,
-                    ),
-                };
-                let what = match count {
-                    1 => format!("{what} (KV transfer of {})", slot.name),
-                    _ => format!(
-                        "{what} and the {} after it (KV transfer of {})",
-                        count - 1,
-                        slot.name
-                    ),
-                };
-                uses.push(Use { first, count, what });
-            }
-            if settings.mode.get(slot.role).value.dp_attention() {
-                uses.push(Use {
-                    first: slot.dp_master.get().into(),
-                    count: 1,
-                    what: format!(
-                        "ATOM_DP_MASTER_PORT {} (rendezvous of {})",
-                        slot.dp_master, slot.name
-                    ),
-                });
-            }
-            if let Some(base) = slot.dp_base {
-                uses.push(Use {
-                    first: base.get().into(),
-                    count: 1,
-                    what: format!("ATOM_DP_BASE_PORT {base} (process group of {})", slot.name),
-                });
-            }
+            uses_of(settings, slot, &mut uses);
         }
         for (position, one) in uses.iter().enumerate() {
-            let last = one.first + one.count - 1;
-            if last >= EPHEMERAL.start && one.first < EPHEMERAL.end {
-                found.push(
-                    Diagnostic::warning(
-                        EPHEMERAL_PORT,
-                        Place::Whole,
-                        format!("{} is among the ports that the system hands out to connections ({} to {})", one.what, EPHEMERAL.start, EPHEMERAL.end - 1),
-                    )
-                    .help("choose ports below, or reserve these with net.ipv4.ip_local_reserved_ports"),
-                );
-            }
-            if one.first + one.count > 65536 {
-                found.push(Diagnostic::error(
-                    PORT_USED_TWICE,
-                    Place::Whole,
-                    format!("{} runs past port 65535", one.what),
-                ));
-            }
+            out_of_place(one, found);
             for other in &uses[..position] {
                 let first = one.first.max(other.first);
-                if first < (one.first + one.count).min(other.first + other.count) {
+                if first < one.end().min(other.end()) {
                     found.push(
                         Diagnostic::error(
                             PORT_USED_TWICE,
@@ -320,5 +267,64 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                 }
             }
         }
+    }
+}
+
+/// What one worker binds.
+fn uses_of(settings: &Settings, slot: &Slot, uses: &mut Vec<Use>) {
+    let option = match slot.role {
+        Role::Prefill => "--prefill-port or PREFILL_PORT",
+        Role::Decode => "--decode-port or DECODE_PORT",
+        Role::Standalone => "--server-port",
+    };
+    let name = named(&slot.port.source, option, slot.port.value);
+    uses.push(Use::one(slot.port.value, format!("{name} ({})", slot.name)));
+    for (first, count) in transfer::side_channels(settings, slot) {
+        let name = match settings.kv_transfer.get(slot.role) {
+            Some(config) => named(&config.source, "handshake_port", first),
+            None => named(
+                &settings.ports.handshake.source,
+                "--handshake-port or HANDSHAKE_PORT",
+                first,
+            ),
+        };
+        let name = match count {
+            1 => name,
+            _ => format!("{name} and the {} after it", count - 1),
+        };
+        let what = format!("{name} (KV transfer of {})", slot.name);
+        uses.push(Use { first, count, what });
+    }
+    if settings.mode.get(slot.role).value.dp_attention() {
+        let port = slot.dp_master;
+        let what = format!("ATOM_DP_MASTER_PORT {port} (rendezvous of {})", slot.name);
+        uses.push(Use::one(port, what));
+    }
+    if let Some(port) = slot.dp_base {
+        let what = format!("ATOM_DP_BASE_PORT {port} (process group of {})", slot.name);
+        uses.push(Use::one(port, what));
+    }
+}
+
+/// Ports that do not exist, and ports that somebody else may have by the time the server binds them.
+fn out_of_place(one: &Use, found: &mut Diagnostics) {
+    if one.end() > 65536 {
+        let message = format!("{} runs past port 65535", one.what);
+        found.push(Diagnostic::error(PORT_USED_TWICE, Place::Whole, message));
+    }
+    if one.end() > EPHEMERAL.start && one.first < EPHEMERAL.end {
+        found.push(
+            Diagnostic::warning(
+                EPHEMERAL_PORT,
+                Place::Whole,
+                format!(
+                    "{} lies where the system takes ports for its connections, {} to {}",
+                    one.what,
+                    EPHEMERAL.start,
+                    EPHEMERAL.end - 1
+                ),
+            )
+            .help("choose ports below, or reserve these with net.ipv4.ip_local_reserved_ports"),
+        );
     }
 }

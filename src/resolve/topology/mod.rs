@@ -147,10 +147,14 @@ fn slots(
         let before = position.checked_sub(1).map(|before| shapes[before]);
         let is_mate = |other: Option<(u32, Role, u32)>| other.is_some_and(|(of, ..)| of == rank);
         if is_mate(before) {
-            let mate = before.map_or(role, |(_, role, _)| role);
+            let role_before = before.map_or(role, |(_, role, _)| role);
             slot += 1;
-            same_role = if mate == role { same_role + 1 } else { 0 };
-            first_gpu += settings.tp.get(mate).value;
+            same_role = if role_before == role {
+                same_role + 1
+            } else {
+                0
+            };
+            first_gpu += settings.tp.get(role_before).value;
         } else {
             (slot, same_role, first_gpu) = (0, 0, 0);
         }

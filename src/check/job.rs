@@ -10,6 +10,7 @@ use crate::atom::table::Table;
 use crate::domain::codes::{KV_TRANSFER, WORKERS_DISAGREE};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::topology::Role;
+use crate::input::models_file::visible;
 use crate::plan::{JobPlan, WorkerPlan};
 
 /// What matters of one worker to the others.
@@ -40,8 +41,13 @@ pub(super) fn check(plan: &JobPlan, inherited_devices: Option<&str>, found: &mut
             .next()
     };
     let sides = [of(Role::Prefill), of(Role::Decode)];
-    for side in sides.iter().flatten() {
-        devices(side, inherited_devices, found);
+    // Both roles would say the same of an inherited list.
+    if let Some(finding) = sides
+        .iter()
+        .flatten()
+        .find_map(|side| devices(side, inherited_devices))
+    {
+        found.push(finding);
     }
     if let [Some(prefill), Some(decode)] = &sides {
         disagreements(prefill, decode, found);
@@ -59,10 +65,12 @@ fn side<'p>(worker: &'p WorkerPlan, table: &Table) -> Side<'p> {
         Some(members) => members.iter().collect(),
         None => vec![&config],
     };
+    // Only outside of multi does a missing connector mean moriio.
+    let missing = if members.len() == 1 { "moriio" } else { "" };
     let name = |member: &Value| {
         member
             .get("kv_connector")
-            .map_or("moriio", |name| name.as_str().unwrap_or(""))
+            .map_or(missing, |name| name.as_str().unwrap_or(""))
             .to_lowercase()
     };
     let env = |name: &str| worker.command.env.iter().any(|var| var.name == name);
@@ -113,7 +121,10 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
     if prefill.model_id != decode.model_id {
         say(
             true,
-            format!("{one} serves the model id `{}`, {other} `{}`: the router matches the text, and answers every request with 503", prefill.model_id, decode.model_id),
+            format!(
+                "{one} serves the model id `{}`, {other} `{}`: the router matches the text, and answers every request with 503",
+                prefill.model_id, decode.model_id
+            ),
             "pass the same `--served-model-name` to both roles, or none",
         );
     }
@@ -121,10 +132,20 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
         && !prefill.connectors.is_empty()
         && !decode.connectors.is_empty()
     {
-        let list = |side: &Side<'_>| side.connectors.iter().cloned().collect::<Vec<_>>().join(", ");
+        let list = |side: &Side<'_>| {
+            side.connectors
+                .iter()
+                .cloned()
+                .collect::<Vec<_>>()
+                .join(", ")
+        };
         say(
             true,
-            format!("{one} transfers over {}, {other} over {}: no request can be handed over", list(prefill), list(decode)),
+            format!(
+                "{one} transfers over {}, {other} over {}: no request can be handed over",
+                list(prefill),
+                list(decode)
+            ),
             "give both roles the same \"kv_connector\"",
         );
     }
@@ -136,18 +157,27 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
         };
         say(
             prefill.pipeline,
-            format!("{one} runs {}, {other} {}{late}", prefill.speculation, decode.speculation),
+            format!(
+                "{one} runs {}, {other} {}{late}",
+                prefill.speculation, decode.speculation
+            ),
             "let `--mtp` or DECODE_MTP_SIZE set both",
         );
     }
     for (what, a, b) in [
         ("a KV cache in", &prefill.kv_cache, &decode.kv_cache),
-        ("KV-cache blocks of", &prefill.block_size, &decode.block_size),
+        (
+            "KV-cache blocks of",
+            &prefill.block_size,
+            &decode.block_size,
+        ),
     ] {
         if a != b {
             say(
                 false,
-                format!("{one} has {what} {a}, {other} {b}: what one hands over may not fit the other"),
+                format!(
+                    "{one} has {what} {a}, {other} {b}: what one hands over may not fit the other"
+                ),
                 "use the same value for both roles",
             );
         }
@@ -155,9 +185,9 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
 }
 
 /// F9: mooncake picks a network device by the GPU's number, which a UUID is not.
-fn devices(side: &Side<'_>, inherited: Option<&str>, found: &mut Diagnostics) {
+fn devices(side: &Side<'_>, inherited: Option<&str>) -> Option<Diagnostic> {
     if !side.needs_device_numbers {
-        return;
+        return None;
     }
     let own = side
         .worker
@@ -166,15 +196,13 @@ fn devices(side: &Side<'_>, inherited: Option<&str>, found: &mut Diagnostics) {
         .iter()
         .find(|var| var.name == "HIP_VISIBLE_DEVICES")
         .map(|var| var.value.as_str());
-    let Some(list) = own.or(inherited) else {
-        return;
-    };
+    let list = own.or(inherited)?;
     let is_number = |device: &str| device.trim().parse::<u32>().is_ok();
     if list.trim().is_empty() || list.split(',').all(is_number) {
-        return;
+        return None;
     }
-    found.push(
-        Diagnostic::error(KV_TRANSFER, Place::Input("HIP_VISIBLE_DEVICES".into()), format!("HIP_VISIBLE_DEVICES names GPUs by other than numbers, from which mooncake picks the network device of {}: the server fails after the weights are loaded", side.worker.name))
+    Some(
+        Diagnostic::error(KV_TRANSFER, Place::Input("HIP_VISIBLE_DEVICES".into()), format!("HIP_VISIBLE_DEVICES={} names GPUs by other than numbers, by which mooncake picks the network device: the server fails after the weights are loaded", visible(list)))
             .help("use numbers, or name the device: ATOM_MOONCAKE_IB_DEVICE in the model's `env`, or \"ib_device\" of the KV-transfer configuration"),
-    );
+    )
 }

@@ -61,8 +61,15 @@ pub(super) fn check(plan: &JobPlan, router: &RouterPlan, found: &mut Diagnostics
         };
         if !option.repeatable && seen.iter().any(|other| other.dest == option.dest) {
             found.push(
-                Diagnostic::error(ROUTER_FLAG, word.place(), format!("`{name}`{} is passed twice, which the router refuses", word.within()))
-                    .help("the launcher passes it already; its own options and variables set it"),
+                Diagnostic::error(
+                    ROUTER_FLAG,
+                    word.place(),
+                    format!(
+                        "`{name}`{} is passed twice, which the router refuses",
+                        word.within()
+                    ),
+                )
+                .help("the launcher passes it already; its own options and variables set it"),
             );
         }
         seen.push(option);
@@ -74,30 +81,30 @@ pub(super) fn check(plan: &JobPlan, router: &RouterPlan, found: &mut Diagnostics
                 continue;
             }
             (RouterArity::Many, glued) => {
-                while glued.is_none() && words.get(at).is_some_and(|next| !next.text.starts_with('-')) {
+                while glued.is_none()
+                    && words
+                        .get(at)
+                        .is_some_and(|next| !next.text.starts_with('-'))
+                {
                     at += 1;
                 }
                 continue;
             }
             (RouterArity::One | RouterArity::UrlAndPort, Some(value)) => value,
             (RouterArity::One | RouterArity::UrlAndPort, None) => {
-                match words.get(at).filter(|next| !next.text.starts_with('-')) {
-                    Some(next) => {
-                        at += 1;
-                        next.text
-                    }
-                    None => {
-                        let message = format!("`{name}`{} needs a value", word.within());
-                        found.push(Diagnostic::error(ROUTER_FLAG, word.place(), message));
-                        continue;
-                    }
-                }
+                let Some(next) = words.get(at).filter(|next| !next.text.starts_with('-')) else {
+                    let message = format!("`{name}`{} needs a value", word.within());
+                    found.push(Diagnostic::error(ROUTER_FLAG, word.place(), message));
+                    continue;
+                };
+                at += 1;
+                next.text
             }
         };
         if option.arity == RouterArity::UrlAndPort
-            && words
-                .get(at)
-                .is_some_and(|next| next.text.parse::<u16>().is_ok() || next.text.eq_ignore_ascii_case("none"))
+            && words.get(at).is_some_and(|next| {
+                next.text.parse::<u16>().is_ok() || next.text.eq_ignore_ascii_case("none")
+            })
         {
             at += 1;
         }
@@ -115,9 +122,17 @@ fn unknown(word: &Word<'_>, name: &str) -> Diagnostic {
         .find(|known| *known == dashed)
         .or_else(|| nearest(name, known));
     let message = if name.starts_with('-') {
-        format!("the router has no flag `{}`{}", visible(name), word.within())
+        format!(
+            "the router has no flag `{}`{}",
+            visible(name),
+            word.within()
+        )
     } else {
-        format!("`{}`{} belongs to no flag of the router", visible(name), word.within())
+        format!(
+            "`{}`{} belongs to no flag of the router",
+            visible(name),
+            word.within()
+        )
     };
     Diagnostic::error(ROUTER_FLAG, word.place(), message)
         .help_if(near.map(|near| format!("did you mean `{near}`?")))
@@ -134,7 +149,9 @@ fn value_of(
     let shown = visible(value);
     let wanted = match option.value_type {
         RouterType::Int(least, most)
-            if !value.parse::<i128>().is_ok_and(|number| (least..=most).contains(&number)) =>
+            if !value
+                .parse::<i128>()
+                .is_ok_and(|number| (least..=most).contains(&number)) =>
         {
             format!("a whole number from {least} to {most}")
         }
@@ -148,11 +165,22 @@ fn value_of(
         }
     };
     let is_policy = option.dest.ends_with("policy");
-    let code = if is_policy { ROUTER_POLICY } else { ROUTER_FLAG };
+    let code = if is_policy {
+        ROUTER_POLICY
+    } else {
+        ROUTER_FLAG
+    };
     let near = nearest(value, option.choices.iter().copied());
     found.push(
-        Diagnostic::error(code, word.place(), format!("`{name}`{} must be {wanted}, found `{shown}`", word.within()))
-            .help_if(near.map(|near| format!("did you mean `{near}`?"))),
+        Diagnostic::error(
+            code,
+            word.place(),
+            format!(
+                "`{name}`{} must be {wanted}, found `{shown}`",
+                word.within()
+            ),
+        )
+        .help_if(near.map(|near| format!("did you mean `{near}`?"))),
     );
 }
 
@@ -161,7 +189,12 @@ fn policy(word: &Word<'_>, name: &str, value: &str, plan: &JobPlan, found: &mut 
     if value != POWER_OF_TWO {
         return;
     }
-    let of = |role: Role| plan.workers.iter().filter(|worker| worker.role == role).count();
+    let of = |role: Role| {
+        plan.workers
+            .iter()
+            .filter(|worker| worker.role == role)
+            .count()
+    };
     let (number, which) = match name {
         "--prefill-policy" => (of(Role::Prefill), " prefill"),
         "--decode-policy" => (of(Role::Decode), " decode"),
@@ -169,7 +202,13 @@ fn policy(word: &Word<'_>, name: &str, value: &str, plan: &JobPlan, found: &mut 
         _ => return,
     };
     if number < 2 {
-        let message = format!("`{name} {POWER_OF_TWO}`{} needs at least two{which} workers, and this job has {number}", word.within());
-        found.push(Diagnostic::error(ROUTER_POLICY, word.place(), message).help("use random or round_robin"));
+        let message = format!(
+            "`{name} {POWER_OF_TWO}`{} needs at least two{which} workers, and this job has {number}",
+            word.within()
+        );
+        found.push(
+            Diagnostic::error(ROUTER_POLICY, word.place(), message)
+                .help("use random or round_robin"),
+        );
     }
 }

@@ -85,7 +85,6 @@ pub(super) fn problems<'p>(
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one arm for each kind of problem")]
 fn describe(line: &Line<'_>, problem: &Problem<'_>) -> Diagnostic {
     let word = line.words.get(problem.word).copied().unwrap_or_default();
     let part = word
@@ -320,8 +319,11 @@ pub(super) fn habits(line: &Line<'_>, parsed: &Parsed<'_, '_>, found: &mut Diagn
                     .help("the HTTP port is `--server-port`, which the launcher sets from its own options and variables"),
             );
         }
+        let before = found.0.len();
         launchers_own(line, parsed, occurrence, found);
-        repeated(line, parsed, position, found);
+        if found.0.len() == before {
+            repeated(line, parsed, position, found);
+        }
     }
 }
 
@@ -339,12 +341,7 @@ fn launchers_own(
     let is_setting =
         matches!(line.origin(occurrence.word), Origin::Input(input) if !is_extra(input));
     let own_field = match line.origin(occurrence.word) {
-        Origin::Field(field, _)
-            if OWN_FIELD.iter().any(|(_, own)| *own == field)
-                || field == "online_quant_dpa_config" =>
-        {
-            true
-        }
+        Origin::Field(field, _) if is_own_field(field) => true,
         _ => is_setting,
     };
     if own_field {
@@ -384,11 +381,23 @@ fn launchers_own(
             ALWAYS_PASSED.contains(&dest)
         };
         let finding = if loses {
-            Diagnostic::error(codes::LAUNCHER_FLAG, place, format!("`{name}`{within} has a field of its own, whose value or default comes later and wins"))
+            Diagnostic::error(
+                codes::LAUNCHER_FLAG,
+                place,
+                format!(
+                    "`{name}`{within} has a field of its own, whose value or default comes later and wins"
+                ),
+            )
         } else if line.whole || of_prefill {
             return;
         } else {
-            Diagnostic::warning(codes::LAUNCHER_FLAG, place, format!("`{name}`{within} has a field of its own: only there can the options and variables of a job replace it"))
+            Diagnostic::warning(
+                codes::LAUNCHER_FLAG,
+                place,
+                format!(
+                    "`{name}`{within} has a field of its own: only there can the options and variables of a job replace it"
+                ),
+            )
         };
         found.push(finding.help(format!("use the field `{own}`")));
     } else if dest == "enable_prefix_caching" && (!line.whole || replaced) {
@@ -420,8 +429,13 @@ fn later_by_launcher(
     })
 }
 
+/// Whether a field is the value of one option.
+pub(super) fn is_own_field(field: &str) -> bool {
+    OWN_FIELD.iter().any(|(_, own)| *own == field) || field == "online_quant_dpa_config"
+}
+
 /// Whether an input holds extra arguments rather than one setting.
-fn is_extra(input: &str) -> bool {
+pub(super) fn is_extra(input: &str) -> bool {
     input == "--"
         || input.ends_with("server-args")
         || input.ends_with("EXTRA_SERVER_ARGS")
@@ -443,7 +457,8 @@ pub(super) fn repeated_across_fields(
             .rev()
             .find(|other| other.option.dest == occurrence.option.dest)
             .is_some_and(|earlier| {
-                let other_field = matches!(line.origin(earlier.word), Origin::Field(other, _) if other != field);
+                let other_field =
+                    matches!(line.origin(earlier.word), Origin::Field(other, _) if other != field);
                 other_field && earlier.value() != occurrence.value()
             });
         if elsewhere {
@@ -462,12 +477,6 @@ fn repeated(line: &Line<'_>, parsed: &Parsed<'_, '_>, position: usize, found: &m
     let Some(earlier) = earlier else {
         return;
     };
-    // Extra arguments come last so that they can replace a value; that is no mistake.
-    match (line.origin(occurrence.word), line.origin(earlier.word)) {
-        (Origin::Input(now), Origin::Input(before)) if now == before => {}
-        (Origin::Input(now), _) if is_extra(now) => return,
-        _ => {}
-    }
     let name = occurrence.option.name();
     let within = line.within(occurrence.word);
     let value_of = |one: &Occurrence<'_, '_>| one.value.as_ref().map(|value| shown(value.text));
@@ -486,12 +495,22 @@ fn repeated(line: &Line<'_>, parsed: &Parsed<'_, '_>, position: usize, found: &m
         }
         _ => format!("`{name}`{within} is passed twice"),
     };
+    // Extra arguments come last so that they can replace a value; that is said, but nothing to put right.
+    let on_purpose = matches!(
+        (line.origin(occurrence.word), line.origin(earlier.word)),
+        (Origin::Input(now), before) if is_extra(now) && !matches!(before, Origin::Input(before) if before == now)
+    );
+    let help = if on_purpose {
+        "extra arguments come last and win"
+    } else {
+        "remove one of them; the server takes the last"
+    };
     found.push(
         Diagnostic::warning(
             codes::REPEATED_FLAG,
             line.place_of(occurrence.word),
             message,
         )
-        .help("remove one of them; the server takes the last"),
+        .help(help),
     );
 }

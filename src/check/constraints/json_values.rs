@@ -114,13 +114,10 @@ pub(super) fn check(view: &View<'_>, found: &mut Diagnostics) {
         let Some(object) = object(view, dest, found) else {
             continue;
         };
-        let name = view
-            .get(dest)
-            .map_or("", |occurrence| occurrence.option.name());
         let option = Object {
             view,
             dest,
-            flag: format!("`{name}`{}", view.within(dest)),
+            flag: view.subject(dest),
         };
         match dest {
             "online_quant_config" => quantisation(&option, &object, found),
@@ -143,13 +140,12 @@ pub(super) fn means_nothing(text: &str) -> bool {
 /// A5, A6, A7, F3, F4: it must be one JSON object. Python keeps the last of two equal keys without a word.
 fn object(view: &View<'_>, dest: &str, found: &mut Diagnostics) -> Option<Map<String, Value>> {
     let text = view.text(dest)?;
-    let flag = view.get(dest)?.option.name();
     let nothing = text.trim() == "null" || dest == "kv_transfer_config" && means_nothing(text);
     if nothing {
         return None;
     }
     if let Err(fault) = json::check_object(text) {
-        let message = format!("`{flag}`{} {}", view.within(dest), fault.message);
+        let message = format!("{} {}", view.subject(dest), fault.message);
         let finding = if fault.duplicate {
             view.warning(codes::BAD_JSON_FLAG, dest, message)
         } else {
@@ -166,20 +162,29 @@ fn object(view: &View<'_>, dest: &str, found: &mut Diagnostics) -> Option<Map<St
 /// B12, B13: formats and the shape around them.
 fn quantisation(option: &Object<'_>, object: &Map<String, Value>, found: &mut Diagnostics) {
     option.unknown_keys(object, QUANT_KEYS, false, found);
-    let shapes: [(&str, fn(&Value) -> bool, &str); 3] = [
-        ("global_quant_config", Value::is_string, "a format in quotes"),
-        (
-            "layer_quant_config",
-            Value::is_object,
-            "an object from layer names to formats",
-        ),
-        ("exclude_layer", Value::is_array, "a list of layer names"),
-    ];
-    for (key, is_right, wanted) in shapes {
-        if object
+    let is_wrong = |key: &str, is_right: fn(&Value) -> bool| {
+        object
             .get(key)
             .is_some_and(|value| !value.is_null() && !is_right(value))
-        {
+    };
+    for (key, wrong, wanted) in [
+        (
+            "global_quant_config",
+            is_wrong("global_quant_config", Value::is_string),
+            "a format in quotes",
+        ),
+        (
+            "layer_quant_config",
+            is_wrong("layer_quant_config", Value::is_object),
+            "an object from layer names to formats",
+        ),
+        (
+            "exclude_layer",
+            is_wrong("exclude_layer", Value::is_array),
+            "a list of layer names",
+        ),
+    ] {
+        if wrong {
             option.warning(
                 codes::NO_EFFECT,
                 format!(
@@ -300,7 +305,9 @@ fn balancer(option: &Object<'_>, object: &Map<String, Value>, found: &mut Diagno
             && !value.is_f64()
             && whole(value).is_none_or(|number| number < least)
         {
-            refuse(format!("has \"{key}\" {value}, which must be at least {least}"));
+            refuse(format!(
+                "has \"{key}\" {value}, which must be at least {least}"
+            ));
         }
     }
     let number = |key: &str, default: i64| object.get(key).map_or(Some(default), whole);

@@ -9,7 +9,8 @@ mod parallel;
 mod speculative;
 mod transfer;
 
-use super::line::Line;
+use super::line::{Line, Origin};
+use super::words::{is_extra, is_own_field};
 use crate::atom::argparse::{Occurrence, Parsed, Value};
 use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
@@ -99,6 +100,25 @@ impl<'a> View<'a> {
     fn within(&self, dest: &str) -> String {
         self.get(dest)
             .map_or_else(String::new, |occurrence| self.line.within(occurrence.word))
+    }
+
+    /// An option as messages name it: a setting or a field of its own by that name, else the flag with where it stands.
+    fn subject(&self, dest: &str) -> String {
+        let Some(occurrence) = self.get(dest) else {
+            return String::new();
+        };
+        match self.line.origin(occurrence.word) {
+            Origin::Input(input) if !is_extra(input) => format!("`{input}`"),
+            Origin::Field(field, _) if is_own_field(field) => format!("`{field}`"),
+            _ => format!("`{}`{}", occurrence.option.name(), self.within(dest)),
+        }
+    }
+
+    /// Whether an option's value is a setting of the launcher, which has checks of its own.
+    fn is_setting(&self, dest: &str) -> bool {
+        self.get(dest).is_some_and(|occurrence| {
+            matches!(self.line.origin(occurrence.word), Origin::Input(input) if !is_extra(input))
+        })
     }
 
     fn error(&self, code: Code, dest: &str, message: impl Into<String>) -> Diagnostic {

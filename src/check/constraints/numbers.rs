@@ -197,7 +197,9 @@ fn variables(view: &View<'_>, found: &mut Diagnostics) {
             say(
                 "ATOM_MLA_PAGE_SIZE",
                 true,
-                format!("ATOM_MLA_PAGE_SIZE=64 wants `--block-size 64`, found {block}: the server refuses it"),
+                format!(
+                    "ATOM_MLA_PAGE_SIZE=64 wants `--block-size 64`, found {block}: the server refuses it"
+                ),
             );
         }
     }
@@ -205,7 +207,9 @@ fn variables(view: &View<'_>, found: &mut Diagnostics) {
         say(
             "ATOM_USE_TRITON_MLA_SHUFFLE_KV",
             false,
-            format!("ATOM_USE_TRITON_MLA_SHUFFLE_KV=1 wants `--block-size 64`, found {block}: models with MLA fail after the weights are loaded"),
+            format!(
+                "ATOM_USE_TRITON_MLA_SHUFFLE_KV=1 wants `--block-size 64`, found {block}: models with MLA fail after the weights are loaded"
+            ),
         );
     }
     if is_on("ATOM_USE_UNIFIED_ATTN") {
@@ -217,7 +221,9 @@ fn variables(view: &View<'_>, found: &mut Diagnostics) {
             say(
                 "ATOM_USE_UNIFIED_ATTN",
                 false,
-                format!("ATOM_USE_UNIFIED_ATTN=1 wants `--block-size {wanted}` with a KV cache in {cache}, found {block}: some models fail after the weights are loaded"),
+                format!(
+                    "ATOM_USE_UNIFIED_ATTN=1 wants `--block-size {wanted}` with a KV cache in {cache}, found {block}: some models fail after the weights are loaded"
+                ),
             );
         }
     }
@@ -226,7 +232,9 @@ fn variables(view: &View<'_>, found: &mut Diagnostics) {
         say(
             "ATOM_KV_EVENTS_ENABLE",
             true,
-            format!("ATOM_KV_EVENTS_ENABLE=1 with {ranks} data-parallel ranks: every rank binds the same endpoint, and the second fails"),
+            format!(
+                "ATOM_KV_EVENTS_ENABLE=1 with {ranks} data-parallel ranks: every rank binds the same endpoint, and the second fails"
+            ),
         );
     }
 }
@@ -245,9 +253,16 @@ fn blocks(view: &View<'_>, found: &mut Diagnostics) {
     }
     let interval = "state_checkpoint_interval_tokens";
     let step = block.saturating_mul(view.size("decode_context_parallel_size").max(1));
-    if let Some(tokens) = view.int(interval).filter(|tokens| *tokens > 0 && tokens % step != 0) {
+    if let Some(tokens) = view
+        .int(interval)
+        .filter(|tokens| *tokens > 0 && tokens % step != 0)
+    {
         let snapped = tokens / step * step;
-        let meaning = if snapped == 0 { "0, which is off".to_owned() } else { snapped.to_string() };
+        let meaning = if snapped == 0 {
+            "0, which is off".to_owned()
+        } else {
+            snapped.to_string()
+        };
         found.push(
             view.warning(codes::NO_EFFECT, interval, format!("`--state-checkpoint-interval-tokens {tokens}`{} is no multiple of the block size {step}: the server takes {meaning}", view.within(interval)))
                 .help(format!("write a multiple of {step}")),

@@ -20,6 +20,10 @@ fn sizes(view: &View<'_>, found: &mut Diagnostics) {
     let size = |dest: &str| view.int(dest).unwrap_or(1);
     let tp = size("tensor_parallel_size");
     if tp < 1 || tp > i128::from(MAX_TP) {
+        // The topology has said it of a setting.
+        if view.is_setting("tensor_parallel_size") {
+            return;
+        }
         found.push(view.error(
             codes::TENSOR_PARALLEL_SIZE,
             "tensor_parallel_size",
@@ -59,8 +63,19 @@ fn sizes(view: &View<'_>, found: &mut Diagnostics) {
         && ranks > gpus
     {
         found.push(
-            view.error(codes::MORE_RANKS_THAN_GPUS, dest, format!("the server would start {ranks} ranks ({}) on {gpus} GPUs", product(&[("tp", tp), ("dp", dp), ("pp", pp), ("pcp", pcp)])))
-                .help(if view.is_on("enable_dp_attention") { "with data-parallel attention `-tp 8` alone already makes 8 data-parallel ranks" } else { "make the product of the sizes at most the GPUs of the node" }),
+            view.error(
+                codes::MORE_RANKS_THAN_GPUS,
+                dest,
+                format!(
+                    "the server would start {ranks} ranks ({}) on {gpus} GPUs",
+                    product(&[("tp", tp), ("dp", dp), ("pp", pp), ("pcp", pcp)])
+                ),
+            )
+            .help(if view.is_on("enable_dp_attention") {
+                "with data-parallel attention `-tp 8` alone already makes 8 data-parallel ranks"
+            } else {
+                "make the product of the sizes at most the GPUs of the node"
+            }),
         );
     }
 }
@@ -252,7 +267,14 @@ fn experts(view: &View<'_>, found: &mut Diagnostics) {
     }
     if expert_parallel && ranks.saturating_mul(view.size("tensor_parallel_size")) == 1 {
         let dest = "enable_expert_parallel";
-        found.push(view.warning(codes::NO_EFFECT, dest, format!("`--enable-expert-parallel`{} is ignored on a single GPU", view.within(dest))));
+        found.push(view.warning(
+            codes::NO_EFFECT,
+            dest,
+            format!(
+                "`--enable-expert-parallel`{} is ignored on a single GPU",
+                view.within(dest)
+            ),
+        ));
     }
 }
 

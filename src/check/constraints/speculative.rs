@@ -89,7 +89,11 @@ fn with_method(view: &View<'_>, method: &str, found: &mut Diagnostics) {
 fn acceptance(view: &View<'_>, found: &mut Diagnostics) {
     let rate = view.float("spec_decode_acceptance_rate");
     let length = view.float("spec_decode_acceptance_length");
-    let dest = if rate.is_some() { "spec_decode_acceptance_rate" } else { "spec_decode_acceptance_length" };
+    let dest = if rate.is_some() {
+        "spec_decode_acceptance_rate"
+    } else {
+        "spec_decode_acceptance_length"
+    };
     let mut refused = false;
     let mut refuse = |dest: &str, what: &str, found: &mut Diagnostics| {
         refused = true;
@@ -101,10 +105,18 @@ fn acceptance(view: &View<'_>, found: &mut Diagnostics) {
         ));
     };
     if (rate.is_some() || length.is_some()) && confidence_schedule(view) {
-        refuse(dest, "does not go with \"confidence_schedule\" of `--dspark-config`: the server refuses it", found);
+        refuse(
+            dest,
+            "does not go with \"confidence_schedule\" of `--dspark-config`: the server refuses it",
+            found,
+        );
     }
     if rate.is_some() && length.is_some() {
-        refuse(dest, "and `--spec-decode-acceptance-length` exclude each other", found);
+        refuse(
+            dest,
+            "and `--spec-decode-acceptance-length` exclude each other",
+            found,
+        );
     }
     if rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
         refuse("spec_decode_acceptance_rate", "must be from 0 to 1", found);
@@ -119,7 +131,11 @@ fn acceptance(view: &View<'_>, found: &mut Diagnostics) {
     #[expect(clippy::cast_precision_loss, reason = "a handful of tokens")]
     if length.is_some_and(|length| !(1.0..=most as f64).contains(&length)) {
         let dest = "spec_decode_acceptance_length";
-        refuse(dest, &format!("must be from 1 to {most}, one more than the speculative tokens"), found);
+        refuse(
+            dest,
+            &format!("must be from 1 to {most}, one more than the speculative tokens"),
+            found,
+        );
     }
     if !refused && (rate.is_some() || length.is_some()) {
         let flag = dest.replace('_', "-");

@@ -100,18 +100,31 @@ pub(super) fn check(
         .filter(|member| kind(member) == Some(Kind::Transfer))
         .collect();
     let (wanted, has) = match role {
-        Role::Prefill => ("kv_producer", transfers.iter().any(|member| is_producer(member))),
-        Role::Decode => ("kv_consumer", transfers.iter().any(|member| !is_producer(member))),
+        Role::Prefill => (
+            "kv_producer",
+            transfers.iter().any(|member| is_producer(member)),
+        ),
+        Role::Decode => (
+            "kv_consumer",
+            transfers.iter().any(|member| !is_producer(member)),
+        ),
         Role::Standalone => return,
     };
     if transfers.is_empty() {
-        let message = format!("{} names neither mooncake nor moriio: this {role} worker transfers nothing to the others", option.flag);
+        let message = format!(
+            "{} names neither mooncake nor moriio: this {role} worker transfers nothing to the others",
+            option.flag
+        );
         option.warning(KV_TRANSFER, message, found);
     } else if !has {
-        let given = transfers[0]
-            .get("kv_role")
-            .map_or_else(|| "missing, which means kv_producer".to_owned(), |role| format!("{role}"));
-        let message = format!("\"kv_role\" of {} is {given}; a {role} worker must be {wanted} (anything but kv_producer is taken for a consumer, without a word)", option.flag);
+        let given = transfers[0].get("kv_role").map_or_else(
+            || "missing, which means kv_producer".to_owned(),
+            |role| format!("{role}"),
+        );
+        let message = format!(
+            "\"kv_role\" of {} is {given}; a {role} worker must be {wanted} (anything but kv_producer is taken for a consumer, without a word)",
+            option.flag
+        );
         option.error(KV_TRANSFER, message, found);
     }
 }
@@ -173,8 +186,9 @@ fn one(
 ) -> Option<Kind> {
     let flag = &option.flag;
     let kind = kind(config);
-    let mut refuse =
-        |message: String, found: &mut Diagnostics| option.error(KV_TRANSFER, format!("{flag}: {message}"), found);
+    let mut refuse = |message: String, found: &mut Diagnostics| {
+        option.error(KV_TRANSFER, format!("{flag}: {message}"), found);
+    };
     let name = config.get("kv_connector");
     match (name, kind) {
         (None, _) if inside_multi => {
@@ -201,14 +215,26 @@ fn one(
     option.unknown_keys(&known, KEYS, false, found);
     if let Some(port) = config.get("handshake_port") {
         if !port.is_u64() {
-            refuse(format!("\"handshake_port\" {port} must be a JSON number; the server fails after the weights are loaded"), found);
+            refuse(
+                format!(
+                    "\"handshake_port\" {port} must be a JSON number; the server fails after the weights are loaded"
+                ),
+                found,
+            );
         } else if !(1..=65535).contains(&port.as_u64().unwrap_or(0)) {
             refuse(format!("\"handshake_port\" {port} is no port"), found);
         }
     }
     for key in NUMBERS {
-        if let Some(value) = config.get(*key).filter(|value| !value.is_i64() && !value.is_u64()) {
-            option.warning(KV_TRANSFER, format!("{flag}: \"{key}\" {value} should be a JSON number without quotes"), found);
+        if let Some(value) = config
+            .get(*key)
+            .filter(|value| !value.is_i64() && !value.is_u64())
+        {
+            option.warning(
+                KV_TRANSFER,
+                format!("{flag}: \"{key}\" {value} should be a JSON number without quotes"),
+                found,
+            );
         }
     }
     if kind == Some(Kind::Offload) {
@@ -227,11 +253,18 @@ fn offload(
         if let Some(value) = config.get(key)
             && !value.as_str().is_some_and(|word| words.contains(&word))
         {
-            refuse(format!("\"{key}\" {value} of lmcache_offload is none of {}; the server fails after the weights are loaded", words.join(", ")));
+            refuse(format!(
+                "\"{key}\" {value} of lmcache_offload is none of {}; the server fails after the weights are loaded",
+                words.join(", ")
+            ));
         }
     };
-    choice("kv_role", OFFLOAD_ROLES, &mut |message| refuse(message, found));
-    choice("offload_layout", LAYOUTS, &mut |message| refuse(message, found));
+    choice("kv_role", OFFLOAD_ROLES, &mut |message| {
+        refuse(message, found);
+    });
+    choice("offload_layout", LAYOUTS, &mut |message| {
+        refuse(message, found);
+    });
     let inner = config
         .get("kv_connector_extra_config")
         .and_then(Value::as_object)
@@ -239,7 +272,7 @@ fn offload(
     for key in COUNTS {
         if let Some(value) = inner
             .get(*key)
-            .filter(|value| !value.as_u64().is_some_and(|number| number > 0))
+            .filter(|value| value.as_u64().is_none_or(|number| number == 0))
         {
             refuse(
                 format!("\"{key}\" {value} of lmcache_offload must be a whole number from 1"),
@@ -260,6 +293,13 @@ fn offload(
         option.warning(KV_TRANSFER, format!("{}: \"lmcache.local_disk\" and \"lmcache.max_local_disk_size\" need each other, unless LMCACHE_ variables give the other one", option.flag), found);
     }
     if disk && field("max_local_cpu_size").is_some() && size("max_local_cpu_size") <= 0.0 {
-        option.warning(KV_TRANSFER, format!("{}: \"lmcache.local_disk\" needs \"lmcache.max_local_cpu_size\" above 0", option.flag), found);
+        option.warning(
+            KV_TRANSFER,
+            format!(
+                "{}: \"lmcache.local_disk\" needs \"lmcache.max_local_cpu_size\" above 0",
+                option.flag
+            ),
+            found,
+        );
     }
 }

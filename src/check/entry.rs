@@ -95,7 +95,8 @@ impl<'a> Checker<'a> {
                     .option
                     .is_some_and(|option| option.dest == "num_speculative_tokens")
         });
-        if !waits {
+        // A server without the option is another finding.
+        if !waits && !same_option(line.words[last], "--num-speculative-tokens") {
             let span = words.words[last].span;
             found.push(
                 Diagnostic::error(
@@ -158,6 +159,7 @@ impl<'a> Checker<'a> {
                 let mut more = Diagnostics::default();
                 constraints::all(&line, &parsed, case, &mut more);
                 words::repeated_across_fields(&line, &parsed, &mut more);
+                words::lacking(&line, &parsed, found);
                 // Findings without a place in the file are about defaults, not about the file.
                 for finding in more
                     .0

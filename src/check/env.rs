@@ -148,7 +148,8 @@ fn name(name: &str, place: &Place, within: &str, found: &mut Diagnostics) {
         return;
     }
     if environment::unread(name).is_some() {
-        let message = format!("{name}{within} has no effect: nothing in ATOM reads it");
+        let message =
+            format!("{name}{within} has no effect: nothing on ATOM's main branch reads it");
         found.push(Diagnostic::warning(
             codes::ENV_WITHOUT_EFFECT,
             place.clone(),

@@ -5,7 +5,7 @@ use crate::atom::argparse::{Hint, Occurrence, Parsed, Problem, ProblemKind};
 use crate::atom::table::Arity;
 use crate::domain::codes;
 use crate::domain::command::same_option;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::secret;
 use crate::input::models_file::visible;
 
@@ -179,6 +179,31 @@ fn describe(line: &Line<'_>, problem: &Problem<'_>) -> Diagnostic {
                 shown(part)
             ),
         ),
+    }
+}
+
+/// Flags of fields of their own and of the launcher itself that the server at hand does not take; `problems` sees only fields of words.
+pub(super) fn lacking(line: &Line<'_>, parsed: &Parsed<'_, '_>, found: &mut Diagnostics) {
+    for problem in &parsed.problems {
+        match line.origin(problem.word) {
+            Origin::Field(field, _)
+                if is_own_field(field)
+                    && !matches!(problem.kind, ProblemKind::UnexpectedWord { .. }) =>
+            {
+                found.push(describe(line, problem));
+            }
+            Origin::Launcher if line.words[problem.word].starts_with('-') => {
+                found.push(Diagnostic::warning(
+                    codes::UNKNOWN_FLAG,
+                    Place::Whole,
+                    format!(
+                        "the launcher passes `{}`, which this server does not take",
+                        line.words[problem.word]
+                    ),
+                ));
+            }
+            _ => {}
+        }
     }
 }
 

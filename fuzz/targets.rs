@@ -20,18 +20,27 @@ fn in_file(found: &Diagnostics, file: &SourceFile) {
             Place::File(span) => Some(span),
             Place::Input(_) | Place::Whole => None,
         };
-        for span in first.into_iter().chain(finding.more.iter().map(|more| more.span)) {
-            assert!(file.text.get(span.range()).is_some(), "{span:?} of {finding:?}");
+        for span in first
+            .into_iter()
+            .chain(finding.more.iter().map(|more| more.span))
+        {
+            assert!(
+                file.text.get(span.range()).is_some(),
+                "{span:?} of {finding:?}"
+            );
         }
     }
 }
 
 /// A models file: loading, all checks, all forms of the findings; a clean file is the same as itself.
-pub fn models_file(data: &[u8]) {
+pub(crate) fn models_file(data: &[u8]) {
     let Ok(text) = models_file::decode("fuzz.yaml", data.to_vec()) else {
         return;
     };
-    let origin = || Origin::Path { path: "fuzz.yaml".into(), named_by: "fuzz".into() };
+    let origin = || Origin::Path {
+        path: "fuzz.yaml".into(),
+        named_by: "fuzz".into(),
+    };
     let loaded = models_file::load("fuzz.yaml", text.clone(), origin());
     let clean = !loaded.diagnostics.has_errors();
     if clean {
@@ -40,20 +49,34 @@ pub fn models_file(data: &[u8]) {
         assert!(changes.models.is_empty(), "a file differs from itself");
     }
     let table = Table::builtin();
-    let found = check::file(&loaded.models, loaded.diagnostics, loaded.notes, &table, &check::Filter::default());
+    let found = check::file(
+        &loaded.models,
+        loaded.diagnostics,
+        loaded.notes,
+        &table,
+        &check::Filter::default(),
+    );
     in_file(&found, &loaded.models.file);
-    let checked = [render::check::Checked { models: loaded.models.entries.len(), file: loaded.models.file, found }];
+    let checked = [render::check::Checked {
+        models: loaded.models.entries.len(),
+        file: loaded.models.file,
+        found,
+    }];
     for colour in [false, true] {
         let _ = render::check::text(&checked, colour);
     }
     let _ = render::check::as_json(&checked);
     for line in render::check::github(&checked).lines() {
-        assert!(line.starts_with("::error file=fuzz.yaml,") || line.starts_with("::warning file=fuzz.yaml,"), "{line:?}");
+        assert!(
+            line.starts_with("::error file=fuzz.yaml,")
+                || line.starts_with("::warning file=fuzz.yaml,"),
+            "{line:?}"
+        );
     }
 }
 
 /// A string of words: splitting, and the reading of the server's parser.
-pub fn flag_strings(data: &[u8]) {
+pub(crate) fn flag_strings(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -71,18 +94,32 @@ pub fn flag_strings(data: &[u8]) {
     }
     let line: Vec<&str> = split.iter().map(|(word, _)| word.as_str()).collect();
     assert_eq!(
-        words::split(&shell_words(&line)).map(|again| again.into_iter().map(|(word, _)| word).collect::<Vec<_>>()).as_deref().ok(),
-        Some(line.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>().as_slice()),
+        words::split(&shell_words(&line))
+            .map(|again| again.into_iter().map(|(word, _)| word).collect::<Vec<_>>())
+            .as_deref()
+            .ok(),
+        Some(
+            line.iter()
+                .map(|word| (*word).to_owned())
+                .collect::<Vec<_>>()
+                .as_slice()
+        ),
         "quoting and splitting give back the same words"
     );
     let parsed = argparse::parse(&line, &table);
     for problem in &parsed.problems {
         let word = line[problem.word];
-        assert!(word.get(problem.range.clone()).is_some(), "{problem:?} of {word:?}");
+        assert!(
+            word.get(problem.range.clone()).is_some(),
+            "{problem:?} of {word:?}"
+        );
     }
     for occurrence in &parsed.occurrences {
         let _ = occurrence.value();
-        assert!(occurrence.word < occurrence.end && occurrence.end <= line.len(), "{occurrence:?}");
+        assert!(
+            occurrence.word < occurrence.end && occurrence.end <= line.len(),
+            "{occurrence:?}"
+        );
     }
     match parsed.verdict() {
         Verdict::Accepted => assert!(parsed.problems.is_empty(), "{:?}", parsed.problems),
@@ -95,12 +132,15 @@ pub fn flag_strings(data: &[u8]) {
 
 /// Words as a shell takes them, each in single quotes.
 fn shell_words(line: &[&str]) -> String {
-    let quoted: Vec<String> = line.iter().map(|word| format!("'{}'", word.replace('\'', "'\\''"))).collect();
+    let quoted: Vec<String> = line
+        .iter()
+        .map(|word| format!("'{}'", word.replace('\'', "'\\''")))
+        .collect();
     quoted.join(" ")
 }
 
 /// A job script's variables: reading, settings, topology, the whole plan in all its forms.
-pub fn environment(data: &[u8]) {
+pub(crate) fn environment(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -109,9 +149,17 @@ pub fn environment(data: &[u8]) {
     env_file::overlay("job.sh", text, &mut environment, &mut found);
     let (settings, more) = settings::read(&JobArgs::default(), &environment);
     found.extend(more);
-    let loaded = models_file::load("built-in", models_file::BUILT_IN.to_owned(), Origin::BuiltIn);
+    let loaded = models_file::load(
+        "built-in",
+        models_file::BUILT_IN.to_owned(),
+        Origin::BuiltIn,
+    );
     let placement = topology::place(&settings, &environment, &mut found);
-    assert!(placement.slots.len() <= 4096, "{} workers", placement.slots.len());
+    assert!(
+        placement.slots.len() <= 4096,
+        "{} workers",
+        placement.slots.len()
+    );
     let entry = model::entry(&loaded.models, &settings).unwrap_or(&loaded.models.entries[0]);
     let host = HostFacts::default();
     let inputs = Inputs {
@@ -130,19 +178,39 @@ pub fn environment(data: &[u8]) {
     let _ = render::plan::text(&plan, None);
     let _ = render::plan::shell(&plan, Some(0));
     let _ = render::plan::as_json(&plan, Some(0));
-    let _ = render::diagnostic::list(&found, Some(&loaded.models.file), false, "nothing was started");
+    let _ = render::diagnostic::list(
+        &found,
+        Some(&loaded.models.file),
+        false,
+        "nothing was started",
+    );
 }
 
 /// The server's help text: a table, and a line read with it.
-pub fn server_help(data: &[u8]) {
+pub(crate) fn server_help(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let Ok(table) = Table::from_help(&text) else {
         return;
     };
-    let line = ["--model", "m", "-tp", "8", "--kv_cache_dtyp=fp8", "--enable-tbo", "all", "--level", "x", "--max-num-seqs", "-1"];
+    let line = [
+        "--model",
+        "m",
+        "-tp",
+        "8",
+        "--kv_cache_dtyp=fp8",
+        "--enable-tbo",
+        "all",
+        "--level",
+        "x",
+        "--max-num-seqs",
+        "-1",
+    ];
     let parsed = argparse::parse(&line, &table);
     for problem in &parsed.problems {
-        assert!(line[problem.word].get(problem.range.clone()).is_some(), "{problem:?}");
+        assert!(
+            line[problem.word].get(problem.range.clone()).is_some(),
+            "{problem:?}"
+        );
     }
     let _ = parsed.verdict();
 }

@@ -336,6 +336,8 @@ impl FromNode for NumberList {
     fn from_node(reader: &mut Reader<'_>, field: &'static str, node: &Node) -> Option<Self> {
         let items = match &node.kind {
             NodeKind::Null => return None,
+            // As everywhere, an empty string means absent.
+            NodeKind::Text(text) if text.trim().is_empty() => return None,
             NodeKind::Sequence(items) => items,
             NodeKind::Bool(_) | NodeKind::Number | NodeKind::Text(_) | NodeKind::Mapping(_) => {
                 reader.wrong_type(

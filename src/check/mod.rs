@@ -89,11 +89,13 @@ pub fn file(
     table: &Table,
     filter: &Filter,
 ) -> Diagnostics {
-    let mut found = loading;
-    found.extend(notes);
-    let checker = entry::Checker::new(models, table);
+    let mut found = loading.0;
+    found.extend(notes.0);
+    let mut checker = entry::Checker::new(models, table);
     for entry in &models.entries {
-        checker.entry(entry, &mut found);
+        let mut of_entry = Diagnostics::default();
+        checker.entry(entry, &mut of_entry);
+        found.extend(of_entry.0);
     }
-    filter.apply(found)
+    filter.apply(Diagnostics(found).unique())
 }

@@ -113,7 +113,8 @@ pub fn load(name: impl Into<String>, text: String, origin: Origin) -> Loaded {
             Vec::new()
         }
     };
-    let (diagnostics, notes) = (reader.found, reader.notes);
+    // A template merged into many models is read many times.
+    let (diagnostics, notes) = (reader.found.unique(), reader.notes.unique());
     Loaded {
         models: ModelsFile {
             origin,
@@ -171,7 +172,7 @@ impl Reader<'_> {
         help: Option<String>,
     ) {
         let diagnostic = Diagnostic::error(code, Place::File(span), message).label(label);
-        self.found.push(diagnostic.help_if(help));
+        self.found.0.push(diagnostic.help_if(help));
     }
 
     fn syntax(&mut self, fault: &yaml::Fault) {
@@ -217,7 +218,7 @@ impl Reader<'_> {
                 }
                 Some(earlier) => {
                     let place = self.file.place(*earlier);
-                    self.found.push(
+                    self.found.0.push(
                         Diagnostic::error(
                             code,
                             Place::File(*span),

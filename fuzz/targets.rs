@@ -1,6 +1,8 @@
 //! What the fuzz targets do with their bytes. `tests/fuzz_regressions.rs` replays kept inputs through the same functions.
 #![allow(dead_code, reason = "each target uses one function")]
 
+use std::sync::OnceLock;
+
 use atom_launch::atom::argparse::{self, Verdict};
 use atom_launch::atom::table::Table;
 use atom_launch::check;
@@ -9,6 +11,7 @@ use atom_launch::domain::diagnostic::{Diagnostics, Place};
 use atom_launch::domain::environment::{Environment, HostFacts, ModelFolder};
 use atom_launch::domain::models::Origin;
 use atom_launch::domain::source::SourceFile;
+use atom_launch::input::models_file::Loaded;
 use atom_launch::input::{env_file, models_file, settings, words};
 use atom_launch::render;
 use atom_launch::resolve::{self, Inputs, model, topology};
@@ -141,6 +144,8 @@ fn shell_words(line: &[&str]) -> String {
 
 /// A job script's variables: reading, settings, topology, the whole plan in all its forms.
 pub(crate) fn environment(data: &[u8]) {
+    // Reading the file anew for each input would take most of the time.
+    static BUILT_IN: OnceLock<Loaded> = OnceLock::new();
     let Ok(text) = std::str::from_utf8(data) else {
         return;
     };
@@ -149,11 +154,13 @@ pub(crate) fn environment(data: &[u8]) {
     env_file::overlay("job.sh", text, &mut environment, &mut found);
     let (settings, more) = settings::read(&JobArgs::default(), &environment);
     found.extend(more);
-    let loaded = models_file::load(
-        "built-in",
-        models_file::BUILT_IN.to_owned(),
-        Origin::BuiltIn,
-    );
+    let loaded = BUILT_IN.get_or_init(|| {
+        models_file::load(
+            "built-in",
+            models_file::BUILT_IN.to_owned(),
+            Origin::BuiltIn,
+        )
+    });
     let placement = topology::place(&settings, &environment, &mut found);
     assert!(
         placement.slots.len() <= 4096,
@@ -175,6 +182,7 @@ pub(crate) fn environment(data: &[u8]) {
     for worker in plan.workers.iter().take(4) {
         found.extend(check::worker(worker, settings.gpus_per_node.value));
     }
+    found.extend(check::job(&plan, environment.get("HIP_VISIBLE_DEVICES")));
     let _ = render::plan::text(&plan, None);
     let _ = render::plan::shell(&plan, Some(0));
     let _ = render::plan::as_json(&plan, Some(0));

@@ -79,10 +79,12 @@ fn fits(text: &str) {
     }
 }
 
-const TWO: &[(&str, &str)] = &[("xP", "1"), ("yD", "1"), ("IPADDRS", "10.0.0.1,10.0.0.2")];
+type Variables = &'static [(&'static str, &'static str)];
+
+const TWO: Variables = &[("xP", "1"), ("yD", "1"), ("IPADDRS", "10.0.0.1,10.0.0.2")];
 
 /// Every layout, small and large, with addresses of all kinds.
-const JOBS: &[(&str, &[&str], &[(&str, &str)])] = &[
+const JOBS: &[(&str, &[&str], Variables)] = &[
     ("standalone", &[], &[]),
     ("spread-1p1d", &[], TWO),
     (

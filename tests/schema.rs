@@ -2,8 +2,6 @@
 //!
 //! Debian has both as python3-jsonschema and python3-yaml; else they are taken from the package index into a folder below `target/`.
 
-#![expect(clippy::unwrap_used, clippy::panic, reason = "a test may fail")]
-
 use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -85,6 +85,14 @@ impl<'a> Checker<'a> {
         let mtp_works = self.mtp_flags(entry, found);
         for (field, words) in entry.words() {
             self.field(field, words, mtp_works, found);
+            for word in words
+                .words
+                .iter()
+                .filter(|word| env::has_password(&word.value))
+            {
+                let within = format!(" in `{field}`");
+                found.push(env::password("a word", &within, Place::File(word.span)));
+            }
         }
         env::of_entry(entry, found);
         let mut runnable = BTreeSet::new();

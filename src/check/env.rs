@@ -6,7 +6,7 @@ use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{ModelEntry, Pair};
 use crate::domain::provenance::Source;
-use crate::domain::secret::is_secret_name;
+use crate::domain::secret::{hide_url_passwords, is_secret_name};
 use crate::input::models_file::visible;
 
 /// Variables that change which code is loaded.
@@ -78,9 +78,26 @@ fn twice(pair: &Pair, earlier: &Pair, within: &str, found: &mut Diagnostics) {
     }
 }
 
+/// Whether a text holds a URL with a password.
+pub(super) fn has_password(text: &str) -> bool {
+    text.contains("://") && hide_url_passwords(text) != text
+}
+
+pub(super) fn password(what: &str, within: &str, place: Place) -> Diagnostic {
+    Diagnostic::warning(
+        codes::SECRET_IN_FILE,
+        place,
+        format!("{what}{within} holds a URL with a password, and this file is shared"),
+    )
+    .help("export it in the job; the server inherits it, and the launcher shows it nowhere")
+}
+
 /// What belongs in no file that others read.
 fn in_file(pair: &Pair, within: &str, found: &mut Diagnostics) {
     let place = Place::File(pair.span);
+    if has_password(&pair.value) {
+        found.push(password(&pair.name, within, place.clone()));
+    }
     if is_secret_name(&pair.name) && !pair.value.is_empty() {
         found.push(
             Diagnostic::warning(

@@ -109,7 +109,10 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     let worker = match own_worker(&plan, &placement, &job.settings) {
         Ok(worker) => worker,
         Err(problem) => {
-            job.findings.push(problem);
+            // With a topology that is wrong itself, this would only follow from it.
+            if !job.findings.has_errors() {
+                job.findings.push(problem);
+            }
             return Ok(job.stop());
         }
     };

@@ -199,7 +199,7 @@ pub fn flags(
             mode.value,
         );
         let by = match &mode.source {
-            Source::Environment(names) => format!("{names} ask for it"),
+            Source::Environment(names) => format!("asked for by {names}"),
             _ => format!("asked for by {by}"),
         };
         problem.message = format!("{} ({by})", problem.message);

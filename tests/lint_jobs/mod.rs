@@ -257,6 +257,18 @@ pub(crate) const CASES: &[Case] = &[
         env: &[TABLE, DEMO, DIR, X1, Y1, TWO, ("NODE_RANK", "2")],
     },
     Case {
+        name: "rank-outside-topology-launch",
+        code: "rank-outside-topology",
+        args: "-q --dry-run",
+        env: &[TABLE, DEMO, DIR, X1, Y1, TWO, ("NODE_RANK", "2")],
+    },
+    Case {
+        name: "mode-without-flags-by-variable",
+        code: "mode-without-flags",
+        args: "plan",
+        env: &[TABLE, PLAIN, DIR, X1, Y1, TWO, ("DECODE_ENABLE_DP", "true")],
+    },
+    Case {
         name: "too-few-nodes",
         code: "too-few-nodes",
         args: "plan",

@@ -34,6 +34,49 @@ fn the_list_of_findings_is_current() {
     );
 }
 
+/// Every constraint of the server is a rule that names it, or stands in the table of those out of reach.
+#[test]
+fn every_constraint_of_the_server_is_checked_or_out_of_reach() {
+    let page = read("docs/lints.md");
+    let (_, out_of_reach) = page.split_once("## Out of reach").unwrap();
+    let mut known: String = out_of_reach
+        .lines()
+        .filter(|line| line.starts_with("| "))
+        .filter_map(|line| line.split('|').nth(1))
+        .collect::<Vec<_>>()
+        .join(" ");
+    for folder in ["src/check", "src/check/constraints"] {
+        for entry in fs::read_dir(root(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.extension().is_some_and(|extension| extension == "rs") {
+                let text = fs::read_to_string(path).unwrap();
+                for line in text.lines().filter_map(|line| line.split_once("//")) {
+                    known.push(' ');
+                    known.push_str(line.1);
+                }
+            }
+        }
+    }
+    // `A1 to A4` names all four.
+    let known = known.replace("A1 to A4", "A1 A2 A3 A4");
+    let words: Vec<&str> = known.split(|c: char| !c.is_ascii_alphanumeric()).collect();
+    let groups = [
+        ("A", 18),
+        ("B", 17),
+        ("C", 13),
+        ("D", 5),
+        ("E", 12),
+        ("F", 11),
+        ("G", 9),
+    ];
+    let missing: Vec<String> = groups
+        .iter()
+        .flat_map(|(letter, last)| (1..=*last).map(move |number| format!("{letter}{number}")))
+        .filter(|id| !words.contains(&id.as_str()))
+        .collect();
+    assert!(missing.is_empty(), "{missing:?}");
+}
+
 /// Paths of all keys: `ranks[].workers[].ports.server`.
 fn keys(value: &Value, path: &str, found: &mut Vec<String>) {
     match value {

@@ -134,7 +134,7 @@ fn in_file(pair: &Pair, within: &str, found: &mut Diagnostics) {
     }
 }
 
-/// Whether anything reads the name.
+/// Whether anything reads the name. C10, E12: the table says which variables have no effect, and why.
 fn name(name: &str, place: &Place, within: &str, found: &mut Diagnostics) {
     if let Some(gone) = environment::removed(name) {
         let instead = gone

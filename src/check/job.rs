@@ -108,6 +108,7 @@ fn text_of(parsed: &Parsed<'_, '_>, dest: &str) -> Option<String> {
     occurrence.value.as_ref().map(|value| value.text.to_owned())
 }
 
+/// F11, and what the router and the connectors need to be the same on both sides.
 fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics) {
     let (one, other) = (&prefill.worker.name, &decode.worker.name);
     let mut say = |error: bool, message: String, help: &str| {

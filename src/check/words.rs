@@ -338,6 +338,7 @@ pub(super) fn habits(line: &Line<'_>, parsed: &Parsed<'_, '_>, found: &mut Diagn
                 )),
             );
         }
+        // G6
         if occurrence.option.dest == "port" {
             found.push(
                 Diagnostic::warning(codes::PORT_FLAG, place(), format!("`--port`{within} does not move the server: nothing listens there"))

@@ -106,7 +106,7 @@ fn lengths(view: &View<'_>, found: &mut Diagnostics) {
     }
 }
 
-/// A1, A2, A4, A10, A11, E7: CUDA graphs.
+/// A1 to A4, A10, A11, E7: CUDA graphs. A3 is the empty list.
 fn graphs(view: &View<'_>, found: &mut Diagnostics) {
     let within = view.within("cudagraph_mode");
     match view.text("cudagraph_mode") {

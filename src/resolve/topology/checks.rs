@@ -57,6 +57,11 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
     }
 }
 
+fn is_loopback(node: &str) -> bool {
+    node.parse::<std::net::IpAddr>()
+        .is_ok_and(|ip| ip.is_loopback())
+}
+
 fn shape_of(counts: &WorkerCounts) -> String {
     let x = named(
         &counts.prefill.source,
@@ -113,11 +118,7 @@ pub(super) fn check_nodes(
         ));
         placement.nodes.truncate(ranks);
     }
-    let is_loopback = |node: &String| {
-        node.parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
-    };
-    if !placement.nodes.iter().all(is_loopback) {
+    if !placement.nodes.iter().all(|node| is_loopback(node)) {
         for node in placement.nodes.iter().filter(|node| is_loopback(node)) {
             found.push(
                 Diagnostic::warning(LOOPBACK_ADDRESS, place.clone(), format!("{input} has the loopback address {node} among addresses of other machines: no other rank can reach it"))
@@ -219,6 +220,9 @@ impl Use {
 
 /// Which ports each node binds; no port twice on one node.
 pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mut Diagnostics) {
+    // A rehearsal on one machine lives on whatever ports are free.
+    let rehearsal =
+        !placement.nodes.is_empty() && placement.nodes.iter().all(|node| is_loopback(node));
     let mut rest = placement.slots.as_slice();
     for rank in 0..placement.ranks {
         // Slots are in the order of ranks; one that stands alone may have a rank of its own.
@@ -249,7 +253,7 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
             uses_of(settings, slot, &mut uses);
         }
         for (position, one) in uses.iter().enumerate() {
-            out_of_place(one, found);
+            out_of_place(one, rehearsal, found);
             for other in &uses[..position] {
                 let first = one.first.max(other.first);
                 if first < one.end().min(other.end()) {
@@ -307,12 +311,12 @@ fn uses_of(settings: &Settings, slot: &Slot, uses: &mut Vec<Use>) {
 }
 
 /// Ports that do not exist, and ports that somebody else may have by the time the server binds them.
-fn out_of_place(one: &Use, found: &mut Diagnostics) {
+fn out_of_place(one: &Use, rehearsal: bool, found: &mut Diagnostics) {
     if one.end() > 65536 {
         let message = format!("{} runs past port 65535", one.what);
         found.push(Diagnostic::error(PORT_USED_TWICE, Place::Whole, message));
     }
-    if one.end() > EPHEMERAL.start && one.first < EPHEMERAL.end {
+    if !rehearsal && one.end() > EPHEMERAL.start && one.first < EPHEMERAL.end {
         found.push(
             Diagnostic::warning(
                 EPHEMERAL_PORT,

@@ -408,6 +408,23 @@ mod tests {
     }
 
     #[test]
+    fn ports_that_the_system_hands_out_are_named_unless_all_is_loopback() {
+        let of = |nodes| {
+            let env = [
+                ("xP", "1"),
+                ("yD", "1"),
+                ("PREFILL_PORT", "40000"),
+                ("IPADDRS", nodes),
+            ];
+            placed(&env, &crate::cli::JobArgs::default()).1
+        };
+        let found = of("10.0.0.1,10.0.0.2");
+        assert_eq!(found.0.len(), 1, "{found:?}");
+        assert!(!found.has_errors());
+        assert!(of("127.0.0.2,127.0.0.3").0.is_empty());
+    }
+
+    #[test]
     fn without_a_topology_the_worker_stands_alone() {
         let (placement, found) = placed(&[("SLURM_PROCID", "3")], &crate::cli::JobArgs::default());
         assert!(found.0.is_empty());

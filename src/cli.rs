@@ -1,7 +1,13 @@
 //! The command line as types. Values stay text here: `input/settings.rs` reads them together with the environment, so that all
 //! mistakes of both come out at once.
 
+#![expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "in help texts, brackets name the variable that stands behind an option"
+)]
+
 use std::ffi::OsString;
+use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
@@ -36,6 +42,8 @@ pub struct Cli {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
+    /// Live this rank's whole life: server, health waits, router, workload, teardown.
+    Node(NodeArgs),
     /// Show what every rank of a job will run: role, address, GPUs, ports, command.
     Plan(PlanArgs),
     /// Show where each argument and variable comes from, and what it displaced.
@@ -46,6 +54,10 @@ pub enum Command {
     Models(ModelsArgs),
     /// Show what a change of the models file does to every resolved command.
     Diff(DiffArgs),
+    /// Wait until every URL answers; exit 69 when the time is up.
+    Wait(WaitArgs),
+    /// Show what all ranks of a job did, from the records in its log folder.
+    Report(ReportArgs),
     /// Print the JSON Schema of models files.
     Schema,
     /// Print completions for a shell, with the names of the models.
@@ -82,7 +94,7 @@ pub struct LaunchArgs {
     /// The job.
     #[command(flatten)]
     pub job: JobArgs,
-    /// Print the command instead of running it; touches nothing.
+    /// Print the command instead of running it; touches nothing \[DRY_RUN\].
     #[arg(long, help_heading = "Launch")]
     pub dry_run: bool,
     /// Form of the dry run.
@@ -98,6 +110,125 @@ pub struct LaunchArgs {
     /// Extra arguments of the server, after all others.
     #[arg(last = true, value_name = "SERVER ARGS", allow_hyphen_values = true)]
     pub trailing: Vec<String>,
+}
+
+/// `atom-launch node [options] [-- WORKLOAD…]`
+#[derive(Debug, Args)]
+pub struct NodeArgs {
+    /// The job.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// How the rank lives.
+    #[command(flatten)]
+    pub life: LifeArgs,
+    /// Print the commands of this rank instead of running them; touches nothing \[DRY_RUN\].
+    #[arg(long, help_heading = "Launch")]
+    pub dry_run: bool,
+    /// Program and arguments of the workload, run without a shell once the router is ready; without it, serve until a signal.
+    #[arg(last = true, value_name = "WORKLOAD", allow_hyphen_values = true)]
+    pub workload: Vec<OsString>,
+}
+
+/// How a rank lives; shared by `node` and what starts nodes.
+#[derive(Debug, Clone, Default, Args)]
+pub struct LifeArgs {
+    /// Folder of logs and records [else /run_logs/slurm_job-$SLURM_JOB_ID where /run_logs exists, else below atom-launch-logs].
+    #[arg(long, value_name = "DIR", help_heading = "Logs")]
+    pub log_dir: Option<String>,
+    /// Folder into which this rank's logs are copied at the end, whatever the end [BENCHMARK_LOGS_DIR].
+    #[arg(long, value_name = "DIR", help_heading = "Logs")]
+    pub collect_logs: Option<String>,
+    /// Ask the router for one token before the workload starts; fail when none comes.
+    #[arg(long, help_heading = "Waiting")]
+    pub smoke: bool,
+    /// Seconds between two health checks of one endpoint [else 1].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help_heading = "Waiting",
+        allow_hyphen_values = true
+    )]
+    pub poll_interval: Option<String>,
+    /// Seconds without readiness after an engine process died, until the rank gives up [else 60].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help_heading = "Waiting",
+        allow_hyphen_values = true
+    )]
+    pub engine_death_grace: Option<String>,
+    /// Seconds that the workload may take; then exit 124 [else no limit].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help_heading = "Ending",
+        allow_hyphen_values = true
+    )]
+    pub workload_timeout: Option<String>,
+    /// Seconds to go on serving after the workload [else 0].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help_heading = "Ending",
+        allow_hyphen_values = true
+    )]
+    pub linger: Option<String>,
+    /// Seconds from TERM to KILL [else 20].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help_heading = "Ending",
+        allow_hyphen_values = true
+    )]
+    pub grace: Option<String>,
+}
+
+/// `atom-launch wait URL…`
+#[derive(Debug, Args)]
+pub struct WaitArgs {
+    /// URLs that must answer with a status from 200 to 299.
+    #[arg(value_name = "URL", required = true)]
+    pub urls: Vec<String>,
+    /// Seconds for all of them together.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "2500",
+        allow_hyphen_values = true
+    )]
+    pub timeout: String,
+    /// Seconds between two checks of one URL.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "1",
+        allow_hyphen_values = true
+    )]
+    pub poll_interval: String,
+    /// No lines on stderr while waiting.
+    #[arg(short, long)]
+    pub quiet: bool,
+}
+
+/// How a report is printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub enum ReportFormat {
+    /// A table.
+    #[default]
+    Text,
+    /// A page that needs nothing else, with the timeline drawn.
+    Html,
+}
+
+/// `atom-launch report LOG_DIR`
+#[derive(Debug, Args)]
+pub struct ReportArgs {
+    /// Folder with the records `launch-rank<N>.json`, or with one folder a rank.
+    #[arg(value_name = "LOG_DIR")]
+    pub folder: PathBuf,
+    /// Form of the report.
+    #[arg(long, value_enum, value_name = "FORMAT", default_value = "text")]
+    pub format: ReportFormat,
 }
 
 /// How a plan is printed.
@@ -624,6 +755,8 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
             })
             .map(|arg| arg.get_action().takes_values())
     };
+    // A value may start with a dash (`--server-args '-tp 4'`), but another option is none.
+    let is_option = |word: &str| word.starts_with("--") || takes_value(word).is_some();
     let mut kept = Vec::new();
     let mut subject = None;
     let mut rest = words.into_iter().peekable();
@@ -636,7 +769,7 @@ pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
             text.len() > 1 && text.starts_with("-v") && text[1..].chars().all(|c| c == 'v');
         match known {
             Some(true) if !text.contains('=') => match rest.peek() {
-                Some(next) if !next.to_string_lossy().starts_with("--") => {
+                Some(next) if !is_option(&next.to_string_lossy()) => {
                     kept.push(word);
                     kept.extend(rest.next());
                 }
@@ -687,6 +820,10 @@ mod tests {
         assert_eq!(
             moved("atom-launch explain --block-size 64 --kv_cache_dtype -q"),
             "atom-launch explain --block-size 64 -q -- --kv_cache_dtype"
+        );
+        assert_eq!(
+            moved("atom-launch explain --block-size -q"),
+            "atom-launch explain -q -- --block-size"
         );
         assert_eq!(
             moved("atom-launch explain -tp"),

@@ -6,6 +6,7 @@ use crate::cli::JobArgs;
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::{ModelEntry, ModelsFile};
+use crate::domain::provenance::{Source, Sourced};
 use crate::domain::secret;
 use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
@@ -40,12 +41,28 @@ pub fn combinations() -> Vec<Combination> {
 /// What a command looks like, or why it cannot be.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Resolved {
-    /// Argument groups and variables, as they may be shown.
-    Command(Vec<String>, Vec<String>),
+    /// Argument groups and variables.
+    Command(Vec<Piece>, Vec<Piece>),
     /// The findings that stop it.
-    Impossible(Vec<String>),
+    Impossible(Vec<Piece>),
     /// The model is not in the file.
     Absent,
+}
+
+/// What is compared, and what of it may be shown: a secret that changes is a change.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+struct Piece {
+    raw: String,
+    shown: String,
+}
+
+impl Piece {
+    fn open(text: String) -> Self {
+        Self {
+            raw: text.clone(),
+            shown: text,
+        }
+    }
 }
 
 /// A line that goes or comes.
@@ -66,6 +83,8 @@ pub struct Change {
     pub arguments: Vec<Edit>,
     /// Variables.
     pub variables: Vec<Edit>,
+    /// Whether there was no such command before either.
+    pub was_impossible: bool,
     /// Reasons why a command was or is impossible.
     pub problems: Vec<Edit>,
 }
@@ -159,35 +178,27 @@ impl Neutral {
         (old, before): (&ModelsFile, Option<&ModelEntry>),
         (new, after): (&ModelsFile, Option<&ModelEntry>),
     ) -> Option<ModelDiff> {
-        let mut changes: BTreeMap<(Resolved, Resolved), Vec<Combination>> = BTreeMap::new();
+        let mut hunks: Vec<(Hunk, Vec<Combination>)> = Vec::new();
         for combination in combinations() {
             let one = self.resolve(name, old, before, combination);
             let two = self.resolve(name, new, after, combination);
-            if one != two {
-                changes.entry((one, two)).or_default().push(combination);
+            // What a model cannot do when it comes or goes never changed for anybody.
+            let other_is_there = before.is_some() && after.is_some();
+            let is_impossible = |side: &Resolved| matches!(side, Resolved::Impossible(_));
+            if !other_is_there && (is_impossible(&one) || is_impossible(&two)) {
+                continue;
+            }
+            for hunk in changed(&one, &two) {
+                match hunks.iter_mut().find(|(known, _)| *known == hunk) {
+                    Some((_, commands)) => commands.push(combination),
+                    None => hunks.push((hunk, vec![combination])),
+                }
             }
         }
-        if changes.is_empty() {
+        if hunks.is_empty() {
             return None;
         }
-        let mut grouped: Vec<Change> = Vec::new();
-        for ((one, two), commands) in changes {
-            let change = edits(&one, &two, commands);
-            // Commands differ among themselves, but the same edit is one line for the reader.
-            match grouped.iter_mut().find(|known| {
-                known.arguments == change.arguments
-                    && known.variables == change.variables
-                    && known.problems == change.problems
-            }) {
-                Some(known) => known.commands.extend(change.commands),
-                None => grouped.push(change),
-            }
-        }
-        for change in &mut grouped {
-            change.commands.sort();
-        }
-        grouped
-            .sort_by_key(|change| (std::cmp::Reverse(change.commands.len()), change.commands[0]));
+        let grouped = group(hunks);
         Some(ModelDiff {
             model: name.to_owned(),
             status: match (before, after) {
@@ -211,18 +222,18 @@ impl Neutral {
         };
         let mut settings = self.settings.clone();
         let Combination { mode, role, mtp } = combination;
-        settings.model = Some(crate::domain::provenance::Sourced::default_of(
-            name.to_owned(),
-        ));
-        settings.role = Some(crate::domain::provenance::Sourced::default_of(role));
+        settings.model = Some(Sourced::default_of(name.to_owned()));
+        settings.role = Some(Sourced::default_of(role));
+        // As if on the command line, so that messages name what a reader could type.
+        let option = |name: &str| Source::CommandLine(name.to_owned());
         for setting in [
             &mut settings.mode.prefill,
             &mut settings.mode.decode,
             &mut settings.mode.standalone,
         ] {
-            setting.value = mode;
+            *setting = Sourced::new(mode, option("--mode"));
         }
-        settings.mtp.value = mtp;
+        settings.mtp = Sourced::new(mtp, option("--mtp"));
         let mut found = Diagnostics::default();
         let placement = topology::place(&settings, &self.environment, &mut found);
         let inputs = Inputs {
@@ -240,7 +251,7 @@ impl Neutral {
                     .0
                     .iter()
                     .filter(|finding| finding.is_error())
-                    .map(|finding| finding.message.clone())
+                    .map(|finding| Piece::open(finding.message.clone()))
                     .collect(),
             );
         }
@@ -251,30 +262,75 @@ impl Neutral {
             .args
             .iter()
             .map(|group| {
-                let quoted: Vec<_> = words
-                    .by_ref()
-                    .take(group.words.len())
-                    .map(|word| shell_words::quote(word))
-                    .collect();
-                quoted.join(" ")
+                let quote = |words: &[String]| {
+                    words
+                        .iter()
+                        .map(|word| shell_words::quote(word))
+                        .collect::<Vec<_>>()
+                        .join(" ")
+                };
+                let shown: Vec<String> = words.by_ref().take(group.words.len()).cloned().collect();
+                Piece {
+                    raw: quote(&group.words),
+                    shown: quote(&shown),
+                }
             })
             .collect();
         let variables = command
             .env
             .iter()
             .map(|var| {
-                format!(
-                    "{}={}",
-                    var.name,
-                    shell_words::quote(&secret::shown(&var.name, &var.value))
-                )
+                let pair = |value: &str| format!("{}={}", var.name, shell_words::quote(value));
+                Piece {
+                    raw: pair(&var.value),
+                    shown: pair(&secret::shown(&var.name, &var.value)),
+                }
             })
             .collect();
         Resolved::Command(groups, variables)
     }
 }
 
-fn edits(one: &Resolved, two: &Resolved, commands: Vec<Combination>) -> Change {
+/// Edits that stand together, and of which part of the command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Hunk {
+    Arguments(Vec<Edit>),
+    Variables(Vec<Edit>),
+    /// Findings; whether there was no command before either.
+    Problems(Vec<Edit>, bool),
+}
+
+/// Edits of the same commands in one change: the reader sees each edit once, with all commands that have it.
+fn group(hunks: Vec<(Hunk, Vec<Combination>)>) -> Vec<Change> {
+    let mut grouped: Vec<Change> = Vec::new();
+    for (hunk, commands) in hunks {
+        let was_impossible = matches!(hunk, Hunk::Problems(_, true));
+        let known = grouped.iter().position(|change| {
+            change.commands == commands && change.was_impossible == was_impossible
+        });
+        let place = known.unwrap_or_else(|| {
+            grouped.push(Change {
+                commands,
+                arguments: Vec::new(),
+                variables: Vec::new(),
+                was_impossible,
+                problems: Vec::new(),
+            });
+            grouped.len() - 1
+        });
+        let change = &mut grouped[place];
+        match hunk {
+            Hunk::Arguments(edits) => change.arguments.extend(edits),
+            Hunk::Variables(edits) => change.variables.extend(edits),
+            Hunk::Problems(edits, _) => change.problems.extend(edits),
+        }
+    }
+    grouped.sort_by_key(|change| (std::cmp::Reverse(change.commands.len()), change.commands[0]));
+    grouped
+}
+
+/// What differs between two sides, piece by piece.
+fn changed(one: &Resolved, two: &Resolved) -> Vec<Hunk> {
     let parts = |side: &Resolved| match side {
         Resolved::Command(arguments, variables) => {
             (arguments.clone(), variables.clone(), Vec::new())
@@ -284,16 +340,30 @@ fn edits(one: &Resolved, two: &Resolved, commands: Vec<Combination>) -> Change {
     };
     let (arguments, variables, problems) = parts(one);
     let (new_arguments, new_variables, new_problems) = parts(two);
-    Change {
-        commands,
-        arguments: sequence(&arguments, &new_arguments),
-        variables: sequence(&variables, &new_variables),
-        problems: sequence(&problems, &new_problems),
+    let was_impossible = matches!(one, Resolved::Impossible(_));
+    let problems = sequence(&problems, &new_problems);
+    let mut hunks: Vec<Hunk> = problems
+        .into_iter()
+        .map(|edits| Hunk::Problems(edits, was_impossible && !new_problems.is_empty()))
+        .collect();
+    // That there is no command any more says it all.
+    if !matches!(two, Resolved::Impossible(_)) {
+        hunks.extend(
+            sequence(&arguments, &new_arguments)
+                .into_iter()
+                .map(Hunk::Arguments),
+        );
+        hunks.extend(
+            sequence(&variables, &new_variables)
+                .into_iter()
+                .map(Hunk::Variables),
+        );
     }
+    hunks
 }
 
-/// Lines that go and come, by the longest common subsequence, so that a change of order shows as well.
-fn sequence(old: &[String], new: &[String]) -> Vec<Edit> {
+/// Runs of lines that go and come, by the longest common subsequence, so that a change of order shows as well.
+fn sequence(old: &[Piece], new: &[Piece]) -> Vec<Vec<Edit>> {
     let mut longest = vec![vec![0_u32; new.len() + 1]; old.len() + 1];
     for (i, a) in old.iter().enumerate().rev() {
         for (j, b) in new.iter().enumerate().rev() {
@@ -305,24 +375,44 @@ fn sequence(old: &[String], new: &[String]) -> Vec<Edit> {
         }
     }
     let (mut i, mut j) = (0, 0);
+    let mut runs = Vec::new();
     let mut edits = Vec::new();
     while i < old.len() || j < new.len() {
         if i < old.len() && j < new.len() && old[i] == new[j] {
+            runs.push(std::mem::take(&mut edits));
             i += 1;
             j += 1;
         } else if j == new.len() || (i < old.len() && longest[i + 1][j] >= longest[i][j + 1]) {
             edits.push(Edit {
                 added: false,
-                text: old[i].clone(),
+                text: old[i].shown.clone(),
             });
             i += 1;
         } else {
             edits.push(Edit {
                 added: true,
-                text: new[j].clone(),
+                text: new[j].shown.clone(),
             });
             j += 1;
         }
+    }
+    runs.push(edits);
+    runs.retain(|run| !run.is_empty());
+    runs.into_iter().map(say_hidden_changes).collect()
+}
+
+/// A value that is hidden looks the same before and after; say that it is another one.
+fn say_hidden_changes(mut edits: Vec<Edit>) -> Vec<Edit> {
+    let gone: BTreeSet<String> = edits
+        .iter()
+        .filter(|edit| !edit.added)
+        .map(|edit| edit.text.clone())
+        .collect();
+    for edit in edits
+        .iter_mut()
+        .filter(|edit| edit.added && gone.contains(&edit.text) && edit.text.contains(secret::MASK))
+    {
+        edit.text.push_str(" (another value)");
     }
     edits
 }

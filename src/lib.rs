@@ -18,5 +18,6 @@ pub mod explain;
 pub mod input;
 pub mod plan;
 pub mod render;
+pub mod report;
 pub mod resolve;
 pub mod run;

@@ -4,7 +4,7 @@ use crate::domain::command::Command;
 use crate::domain::models::Origin;
 use crate::domain::provenance::Sourced;
 use crate::domain::settings::Layout;
-use crate::domain::topology::{Mode, Port, Role};
+use crate::domain::topology::{Mode, Port, Role, host_port};
 
 /// Version of the plan's JSON form; raised when a key changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -66,6 +66,25 @@ pub struct WorkerPlan {
     pub speculation: Option<Speculation>,
     /// What runs.
     pub command: Command,
+}
+
+impl WorkerPlan {
+    /// Address or name under which it is reached; a stand-in name where a preview knows none.
+    pub fn address(&self) -> String {
+        match (&self.node, self.role) {
+            (Some(node), _) => node.clone(),
+            (None, Role::Standalone) => "127.0.0.1".into(),
+            (None, _) => format!("node{}", self.rank),
+        }
+    }
+
+    /// Where it says that it is well.
+    pub fn health_url(&self) -> String {
+        format!(
+            "http://{}/health",
+            host_port(&self.address(), self.port.value)
+        )
+    }
 }
 
 /// The router on rank 0.

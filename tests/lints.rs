@@ -131,6 +131,7 @@ fn no_kind_of_finding_is_without_a_case() {
 fn a_machine_without_a_route_needs_an_address() {
     let args = JobArgs {
         model: Some("DeepSeek-V4-Pro".into()),
+        model_dir: Some("/models".into()),
         role: Some(Role::Prefill),
         ..JobArgs::default()
     };

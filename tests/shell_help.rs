@@ -141,6 +141,7 @@ fn manual_pages_render_without_a_warning() {
         "schema",
         "completions",
         "man",
+        "node",
     ];
     for page in pages {
         let text = if page.is_empty() {

@@ -1,6 +1,6 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
-use super::{NOTHING_STARTED, report, talk};
+use super::{NOTHING_STARTED, report};
 use crate::cli::JobArgs;
 use crate::domain::codes::WHICH_WORKER;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -29,7 +29,6 @@ impl Job {
         trailing: &[String],
         env_file: Option<&str>,
     ) -> Result<Self, u8> {
-        talk(args.verbose, args.quiet);
         let mut environment = input::environment();
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
@@ -105,6 +104,17 @@ impl Job {
     /// Resolve the whole job; findings are kept for the caller to report.
     pub(super) fn plan(&mut self) -> Result<(JobPlan, topology::Placement), u8> {
         let entry = self.entry()?.clone();
+        // A count that could not be read leaves nothing to say about ranks and addresses.
+        let counts = ["xP", "yD", "--prefill-workers", "--decode-workers"];
+        let unread = |place: &Place| matches!(place, Place::Input(input) if counts.contains(&input.as_str()));
+        if self
+            .findings
+            .0
+            .iter()
+            .any(|finding| finding.is_error() && unread(&finding.place))
+        {
+            return Err(self.stop());
+        }
         let path = model::path(&self.settings, &entry);
         let folder: ModelFolder = host::model_folder(&path.value);
         let needs_address = self.settings.host_ip.is_none();

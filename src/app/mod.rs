@@ -3,6 +3,7 @@
 mod check;
 mod files;
 mod job;
+mod node;
 mod shell;
 
 use std::ffi::OsString;
@@ -44,11 +45,14 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     };
     let outcome = match cli.command {
         None => launch(&cli.launch),
+        Some(Command::Node(args)) => node::node_command(&args),
         Some(Command::Plan(args)) => plan_command(&args),
         Some(Command::Explain(args)) => explain_command(&args),
         Some(Command::Check(args)) => check_command(&args),
         Some(Command::Models(args)) => files::models_command(&args),
         Some(Command::Diff(args)) => files::diff_command(&args),
+        Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
+        Some(Command::Report(args)) => node::report_command(&args),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),
@@ -98,6 +102,7 @@ fn report(
 
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &args.trailing, None) {
         Ok(job) => job,
         Err(code) => return Ok(code),
@@ -109,7 +114,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     let worker = match own_worker(&plan, &placement, &job.settings) {
         Ok(worker) => worker,
         Err(problem) => {
-            // With a topology that is wrong itself, this would only follow from it.
+            // Where the topology is wrong, that there is no worker only follows from it.
             if !job.findings.has_errors() {
                 job.findings.push(problem);
             }
@@ -129,7 +134,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     if !args.job.quiet {
         render::to_stderr(&render::banner::text(&plan, worker));
     }
-    if args.dry_run {
+    if args.dry_run || job.settings.dry_run.value {
         let text = render::command::text(&worker.command, args.format);
         render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
         return Ok(exit::OK);
@@ -150,6 +155,7 @@ fn print(text: &str) -> anyhow::Result<u8> {
 
 /// `atom-launch plan`
 fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
         Ok(job) => job,
         Err(code) => return Ok(code),
@@ -186,6 +192,7 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
 
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
         Ok(job) => job,
         Err(code) => return Ok(code),
@@ -194,12 +201,7 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if report(
-        &job.findings,
-        Some(&job.loaded.models.file),
-        &job.environment,
-        "nothing can be explained",
-    ) {
+    if job.refuses("nothing can be explained") {
         return Ok(exit::USAGE);
     }
     let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);

@@ -125,8 +125,25 @@ impl<'a> Line<'a> {
         }
     }
 
+    /// Whether a word stands in a field or among extra arguments.
+    pub(super) fn is_extra(&self, word: usize) -> bool {
+        match self.origin(word) {
+            Origin::Field(..) => true,
+            Origin::Input(input) => is_extra(input),
+            Origin::Launcher => false,
+        }
+    }
+
     /// Whether a word was written by a person.
     pub(super) fn is_given(&self, word: usize) -> bool {
         !matches!(self.origin(word), Origin::Launcher)
     }
+}
+
+/// Whether an input holds extra arguments rather than one setting.
+pub(super) fn is_extra(input: &str) -> bool {
+    input == "--"
+        || input.ends_with("server-args")
+        || input.ends_with("EXTRA_SERVER_ARGS")
+        || input == "--kv-cache-flags"
 }

@@ -1,6 +1,6 @@
 //! What the server's argument parser would say of the words, and habits that it accepts and that still go wrong.
 
-use super::line::{Line, Origin};
+use super::line::{Line, Origin, is_extra};
 use crate::atom::argparse::{Hint, Occurrence, Parsed, Problem, ProblemKind};
 use crate::atom::table::Arity;
 use crate::domain::codes;
@@ -458,14 +458,6 @@ fn later_by_launcher(
 /// Whether a field is the value of one option.
 pub(super) fn is_own_field(field: &str) -> bool {
     OWN_FIELD.iter().any(|(_, own)| *own == field) || field == "online_quant_dpa_config"
-}
-
-/// Whether an input holds extra arguments rather than one setting.
-pub(super) fn is_extra(input: &str) -> bool {
-    input == "--"
-        || input.ends_with("server-args")
-        || input.ends_with("EXTRA_SERVER_ARGS")
-        || input == "--kv-cache-flags"
 }
 
 /// Flags that several fields of one command repeat; those of one field alone are found in that field.

@@ -172,6 +172,8 @@ codes! {
         "Name one with `--model` or MODEL_NAME.";
     Job UNKNOWN_MODEL = "unknown-model", "the model is not in the models file",
         "The old script went on with an empty configuration.";
+    Job NO_MODEL_FOLDER = "no-model-folder", "no folder of models is set",
+        "The server gets the model's bare name, which it takes for a folder below its working directory or a hub id.";
     Job UNCLEAR_SNAPSHOT = "unclear-snapshot", "a hub cache folder without a clear snapshot",
         "Name the snapshot itself with `--model-path`.";
     Job WHICH_WORKER = "which-worker", "it is not clear which worker this process is",

@@ -95,7 +95,7 @@ pub fn mask_source(text: &str) -> String {
         }
         if at > start
             && is_secret_name(&text[start..at])
-            && let Some(value) = value_after(&out, at)
+            && let Some(value) = value_after(&out, at, ends_a_flag(text, start, at))
         {
             let end = value_end(&out, value);
             out[value..end].fill(b'*');
@@ -107,16 +107,36 @@ pub fn mask_source(text: &str) -> String {
     String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
 }
 
-/// Start of the value behind a name: after quotes and blanks, one `=` or `:`, blanks and a quote.
-fn value_after(text: &[u8], mut at: usize) -> Option<usize> {
+/// Whether the name is the last segment of a flag: `key` in `--api-key`.
+fn ends_a_flag(text: &str, start: usize, end: usize) -> bool {
+    let in_flag = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    let first = text[..start].rfind(|c| !in_flag(c)).map_or(0, |at| {
+        at + text[at..].chars().next().map_or(1, char::len_utf8)
+    });
+    text[first..].starts_with("--") && !text[end..].starts_with('-')
+}
+
+/// Start of the value behind a name: after quotes and blanks, one `=` or `:`, blanks and a quote. Behind a flag blanks are enough.
+fn value_after(text: &[u8], mut at: usize, flag: bool) -> Option<usize> {
     let skip = |at: &mut usize, bytes: &[u8]| {
         while text.get(*at).is_some_and(|byte| bytes.contains(byte)) {
             *at += 1;
         }
     };
+    let end = at;
     skip(&mut at, b"\"' \t");
-    text.get(at).filter(|byte| matches!(byte, b'=' | b':'))?;
-    at += 1;
+    if text.get(at).is_some_and(|byte| matches!(byte, b'=' | b':')) {
+        at += 1;
+    } else if flag && at > end {
+        // The next item of a list, or the next word; another flag is no value.
+        skip(&mut at, b",");
+        skip(&mut at, b" \t\"'");
+        if text[at..].starts_with(b"--") {
+            return None;
+        }
+    } else {
+        return None;
+    }
     skip(&mut at, b" \t\"'");
     text.get(at)
         .filter(|byte| !matches!(byte, b'\n' | b'\r'))
@@ -222,5 +242,10 @@ mod tests {
             "  env: {WANDB_API_KEY: \"****\", A: b} HF_TOKEN=**** MONKEY: 1 u: http://me:**@h/"
         );
         assert_eq!(mask_source("API_KEY:\n  é"), "API_KEY:\n  é");
+        let flags = "é --api-key sk-1 'x' [\"--api-key\", \"sk-2\"] --api-key=s3 --key-file f --api-key --next key";
+        assert_eq!(
+            mask_source(flags),
+            "é --api-key **** 'x' [\"--api-key\", \"****\"] --api-key=** --key-file f --api-key --next key"
+        );
     }
 }

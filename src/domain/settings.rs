@@ -187,9 +187,30 @@ pub struct Ports {
     pub prometheus: Sourced<Port>,
 }
 
+/// How a rank lives: what `node` needs besides the job. Times are in seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LifeSettings {
+    /// `--log-dir`; `None` leaves the choice to the default rule.
+    pub log_dir: Option<Sourced<String>>,
+    /// `--collect-logs`
+    pub collect_logs: Option<Sourced<String>>,
+    /// `--poll-interval`
+    pub poll_interval: Sourced<f64>,
+    /// `--engine-death-grace`
+    pub engine_death_grace: Sourced<f64>,
+    /// `--workload-timeout`
+    pub workload_timeout: Option<Sourced<f64>>,
+    /// `--linger`
+    pub linger: Sourced<f64>,
+    /// `--grace`
+    pub grace: Sourced<f64>,
+}
+
 /// All settings of a job but those of the models file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
+    /// `--dry-run`
+    pub dry_run: Sourced<bool>,
     /// `--model`
     pub model: Option<Sourced<String>>,
     /// IS_AGENTIC: which variant of the model is looked up first.

@@ -130,26 +130,44 @@ fn scan(text: &str) -> Result<Vec<std::ops::Range<usize>>, WordFault> {
     Ok(ranges)
 }
 
-/// Where a range of an unescaped scalar stands in the file.
+/// Where the parts of an unescaped scalar stand in the file.
 ///
-/// `raw` is the scalar's source at `span`. Escapes, folding and indentation make the two texts differ; where the mapping cannot be
-/// proved by decoding `raw` back to `text`, the whole span is the answer.
-pub fn place_in_scalar(raw: &str, span: Span, text: &str, range: std::ops::Range<usize>) -> Span {
-    let start = span.start as usize;
-    let Some(map) = offsets(raw, text) else {
-        return span;
-    };
-    let from = map.get(range.start).copied();
-    let to = range
-        .end
-        .checked_sub(1)
-        .filter(|last| *last >= range.start)
-        .and_then(|last| map.get(last).copied())
-        .map(|last| last + raw[last..].chars().next().map_or(1, char::len_utf8));
-    match (from, to) {
-        (Some(from), Some(to)) => Span::new(start + from, start + to.max(from)),
-        (Some(from), None) => Span::new(start + from, start + from),
-        _ => span,
+/// Escapes, folding and indentation make the scalar's source and its text differ; where the mapping cannot be proved by decoding the
+/// source back to the text, the whole span is the answer. Made once a scalar: a long one has many words.
+pub struct Places<'a> {
+    raw: &'a str,
+    span: Span,
+    offsets: Option<Vec<usize>>,
+}
+
+impl<'a> Places<'a> {
+    /// `raw` is the source of the scalar `text` at `span`.
+    pub fn new(raw: &'a str, span: Span, text: &str) -> Self {
+        Self {
+            raw,
+            span,
+            offsets: offsets(raw, text),
+        }
+    }
+
+    /// Place of a range of the text.
+    pub fn of(&self, range: &std::ops::Range<usize>) -> Span {
+        let start = self.span.start as usize;
+        let Some(map) = &self.offsets else {
+            return self.span;
+        };
+        let from = map.get(range.start).copied();
+        let to = range
+            .end
+            .checked_sub(1)
+            .filter(|last| *last >= range.start)
+            .and_then(|last| map.get(last).copied())
+            .map(|last| last + self.raw[last..].chars().next().map_or(1, char::len_utf8));
+        match (from, to) {
+            (Some(from), Some(to)) => Span::new(start + from, start + to.max(from)),
+            (Some(from), None) => Span::new(start + from, start + from),
+            _ => self.span,
+        }
     }
 }
 
@@ -252,12 +270,8 @@ mod tests {
     fn places_inside_every_scalar_style() {
         let check = |raw: &str, text: &str, word: &str, expected: &str| {
             let at = text.find(word).unwrap();
-            let span = place_in_scalar(
-                raw,
-                Span::new(100, 100 + raw.len()),
-                text,
-                at..at + word.len(),
-            );
+            let places = Places::new(raw, Span::new(100, 100 + raw.len()), text);
+            let span = places.of(&(at..at + word.len()));
             assert_eq!(
                 &raw[span.start as usize - 100..span.end as usize - 100],
                 expected,
@@ -293,7 +307,7 @@ mod tests {
         #[test]
         fn any_place_is_inside_the_scalar(raw in "\\PC{0,20}", text in "\\PC{0,20}", a in 0usize..20, b in 0usize..20) {
             let span = Span::new(5, 5 + raw.len());
-            let found = place_in_scalar(&raw, span, &text, a.min(b)..a.max(b));
+            let found = Places::new(&raw, span, &text).of(&(a.min(b)..a.max(b)));
             prop_assert!(found.start >= span.start && found.end <= span.end);
         }
     }

@@ -152,6 +152,13 @@ fn fault(text: &str, error: &serde_saphyr::Error) -> Fault {
     if let Some(cut) = message.rfind(" at line ") {
         message.truncate(cut);
     }
+    if message.starts_with("budget breached") {
+        message = if message.contains("Depth") || message.contains("nesting") {
+            format!("nested deeper than {MAX_DEPTH} levels")
+        } else {
+            "too large once every alias is written out".to_owned()
+        };
+    }
     Fault { message, at }
 }
 

@@ -26,8 +26,13 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
         .speculation
         .as_ref()
         .map_or("none".to_owned(), |speculation| {
+            let tokens = if speculation.tokens == 1 {
+                "token"
+            } else {
+                "tokens"
+            };
             format!(
-                "{}, {} tokens a step",
+                "{}, {} {tokens} a step",
                 speculation.method, speculation.tokens
             )
         });
@@ -40,7 +45,7 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
         (
             "model",
             format!(
-                "{}{entry}, {}",
+                "{}{entry} at {}",
                 job.model,
                 secret::hide_url_passwords(&worker.model_path.value)
             ),
@@ -70,7 +75,7 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
         (
             "limits",
             format!(
-                "{} of GPU memory, {} sequences, {} tokens long",
+                "{} of GPU memory, {} sequences, longest {}",
                 limit("--gpu-memory-utilization"),
                 limit("--max-num-seqs"),
                 limit("--max-model-len")

@@ -45,18 +45,17 @@ fn shell(command: &Command) -> String {
     if !command.env.is_empty() {
         lines.push("env".to_owned());
         lines.extend(
-            shown_env(command)
-                .map(|(name, value)| format!("{name}={}", shell_words::quote(&value))),
+            shown_env(command).map(|(name, value)| format!("{name}={}", super::quote(&value))),
         );
     }
-    first.push_str(&shell_words::quote(&command.program));
+    first.push_str(&super::quote(&command.program));
     let words = secret::shown_words(command.words());
     let mut rest = words.iter();
     for (position, group) in command.args.iter().enumerate() {
         let words: Vec<_> = rest
             .by_ref()
             .take(group.words.len())
-            .map(|word| shell_words::quote(word))
+            .map(|word| super::quote(word))
             .collect();
         let line = words.join(" ");
         if position == 0 {

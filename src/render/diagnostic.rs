@@ -24,24 +24,28 @@ pub fn text(finding: &Diagnostic, file: Option<&SourceFile>, colour: bool) -> St
     };
     let message = printable(&finding.message);
     let title = level.primary_title(message).id(finding.code.0);
-    let mut group = Group::with_title(title);
-    if let (Place::File(span), Some(file)) = (&finding.place, file) {
-        let window = Window::around(file, *span, finding);
-        let label = (!finding.label.is_empty()).then(|| printable(&finding.label));
-        let mut snippet = Snippet::source(window.text.clone())
-            .path(file.name.clone())
-            .line_start(window.first_line)
-            .annotation(AnnotationKind::Primary.span(window.at(*span)).label(label));
-        for more in &finding.more {
-            let span = window.at(more.span);
-            snippet = snippet.annotation(
-                AnnotationKind::Context
-                    .span(span)
-                    .label(printable(&more.text)),
-            );
-        }
-        group = group.element(snippet);
+    let (Place::File(span), Some(file)) = (&finding.place, file) else {
+        // Without source there is nothing to draw a margin for.
+        let help = finding
+            .help
+            .iter()
+            .map(|help| format!("  = help: {}\n", printable(help)));
+        return renderer.render(&[Group::with_title(title)])
+            + "\n"
+            + &help.collect::<Vec<_>>().concat();
+    };
+    let window = Window::around(file, *span, finding);
+    let label = (!finding.label.is_empty()).then(|| printable(&finding.label));
+    let mut snippet = Snippet::source(window.text.clone())
+        .path(file.name.clone())
+        .line_start(window.first_line)
+        .annotation(AnnotationKind::Primary.span(window.at(*span)).label(label));
+    for more in &finding.more {
+        let label = printable(&more.text);
+        let place = AnnotationKind::Context.span(window.at(more.span));
+        snippet = snippet.annotation(place.label(label));
     }
+    let mut group = Group::with_title(title).element(snippet);
     for help in &finding.help {
         group = group.element(Level::HELP.message(printable(help)));
     }

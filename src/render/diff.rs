@@ -17,10 +17,10 @@ fn lines(change: &Change) -> impl Iterator<Item = String> {
         .iter()
         .map(move |edit| format!("{} env {}", sign(edit), edit.text));
     let problems = change.problems.iter().map(move |edit| {
-        let when = if edit.added {
-            "no longer possible"
-        } else {
-            "was not possible"
+        let when = match (edit.added, change.was_impossible) {
+            (true, true) => "still not possible",
+            (true, false) => "no longer possible",
+            (false, _) => "was not possible",
         };
         format!("{} {when}: {}", sign(edit), edit.text)
     });

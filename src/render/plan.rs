@@ -11,22 +11,6 @@ use crate::domain::secret;
 use crate::domain::topology::{Role, host_port};
 use crate::plan::{JobPlan, RouterPlan, SCHEMA, WorkerPlan};
 
-fn node(worker: &WorkerPlan) -> String {
-    match (&worker.node, worker.role) {
-        (Some(node), _) => node.clone(),
-        (None, Role::Standalone) => "localhost".into(),
-        (None, _) => format!("node{}", worker.rank),
-    }
-}
-
-/// Where the worker says that it is well.
-pub fn health_url(worker: &WorkerPlan) -> String {
-    format!(
-        "http://{}/health",
-        host_port(&node(worker), worker.port.value)
-    )
-}
-
 fn router_url(router: &RouterPlan) -> String {
     format!("http://{}", host_port(&router.node, router.port.value))
 }
@@ -95,7 +79,7 @@ fn rows(workers: &[&WorkerPlan], router: Option<&RouterPlan>) -> Vec<Vec<String>
         rows.push(vec![
             worker.rank.to_string(),
             worker.name.clone(),
-            host_port(&node(worker), worker.port.value),
+            host_port(&worker.address(), worker.port.value),
             worker.mode.value.to_string(),
             worker.tp.value.to_string(),
             gpus(worker),
@@ -231,7 +215,7 @@ pub fn shell(job: &JobPlan, only: Option<u32>) -> String {
                 "# rank {}: {} on {}\n{}",
                 worker.rank,
                 worker.name,
-                node(worker),
+                worker.address(),
                 command_text(&worker.command, CommandFormat::Shell)
             )
         });
@@ -261,7 +245,7 @@ fn worker_json(worker: &WorkerPlan) -> Value {
         "mode": worker.mode.value,
         "tensor_parallel": worker.tp.value,
         "gpus": worker.gpus,
-        "address": node(worker),
+        "address": worker.address(),
         "host_ip": worker.host_ip.as_ref().map(|ip| &ip.value),
         "ports": {
             "server": worker.port.value,
@@ -269,7 +253,7 @@ fn worker_json(worker: &WorkerPlan) -> Value {
             "dp_master": worker.dp_master,
             "dp_base": worker.dp_base,
         },
-        "health_url": health_url(worker),
+        "health_url": worker.health_url(),
         "model_path": secret::hide_url_passwords(&worker.model_path.value),
         "speculative": worker.speculation.as_ref().map(|one| json!({"method": one.method, "tokens": one.tokens})),
     });
@@ -307,7 +291,7 @@ pub fn as_json(job: &JobPlan, only: Option<u32>) -> Value {
             });
             json!({
                 "rank": rank,
-                "node": workers.first().map(|worker| node(worker)),
+                "node": workers.first().map(|worker| worker.address()),
                 "waits_for": waits(job, rank),
                 "workers": workers.into_iter().map(worker_json).collect::<Vec<_>>(),
                 "router": router,

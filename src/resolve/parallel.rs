@@ -199,7 +199,8 @@ pub fn flags(
             mode.value,
         );
         let by = match &mode.source {
-            Source::Environment(names) => format!("asked for by {names}"),
+            Source::Environment(names) if names.contains(", ") => format!("{names} ask for it"),
+            Source::Environment(name) => format!("{name} asks for it"),
             _ => format!("asked for by {by}"),
         };
         problem.message = format!("{} ({by})", problem.message);

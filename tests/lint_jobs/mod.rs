@@ -215,6 +215,12 @@ pub(crate) const CASES: &[Case] = &[
         env: &[TABLE],
     },
     Case {
+        name: "no-model-folder",
+        code: "no-model-folder",
+        args: "-q --dry-run",
+        env: &[TABLE, DEMO],
+    },
+    Case {
         name: "unknown-model",
         code: "unknown-model",
         args: "plan --model demo-8b",

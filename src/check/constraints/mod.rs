@@ -9,8 +9,8 @@ mod parallel;
 mod speculative;
 mod transfer;
 
-use super::line::{Line, Origin};
-use super::words::{is_extra, is_own_field};
+use super::line::{Line, Origin, is_extra};
+use super::words::is_own_field;
 use crate::atom::argparse::{Occurrence, Parsed, Value};
 use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
@@ -114,11 +114,10 @@ impl<'a> View<'a> {
         }
     }
 
-    /// Whether an option's value is a setting of the launcher, which has checks of its own.
-    fn is_setting(&self, dest: &str) -> bool {
-        self.get(dest).is_some_and(|occurrence| {
-            matches!(self.line.origin(occurrence.word), Origin::Input(input) if !is_extra(input))
-        })
+    /// Whether an option stands among extra words or in a field, rather than being a setting of the launcher.
+    fn is_extra(&self, dest: &str) -> bool {
+        self.get(dest)
+            .is_some_and(|occurrence| self.line.is_extra(occurrence.word))
     }
 
     fn error(&self, code: Code, dest: &str, message: impl Into<String>) -> Diagnostic {

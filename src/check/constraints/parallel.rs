@@ -20,8 +20,8 @@ fn sizes(view: &View<'_>, found: &mut Diagnostics) {
     let size = |dest: &str| view.int(dest).unwrap_or(1);
     let tp = size("tensor_parallel_size");
     if tp < 1 || tp > i128::from(MAX_TP) {
-        // The topology has said it of a setting.
-        if view.is_setting("tensor_parallel_size") {
+        // A setting of the launcher is refused where the topology is resolved.
+        if !view.is_extra("tensor_parallel_size") {
             return;
         }
         found.push(view.error(

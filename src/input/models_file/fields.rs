@@ -20,14 +20,13 @@ impl Reader<'_> {
     /// Split a string into located words.
     fn split(&mut self, field: &str, node: &Node, text: &str) -> Option<Vec<Located<String>>> {
         match words::split(text) {
-            Ok(found) => Some(
-                found
-                    .into_iter()
-                    .map(|(word, range)| Located::new(word, self.inside(node, text, range)))
-                    .collect(),
-            ),
+            Ok(found) => {
+                let places = self.places(node, text);
+                let located = |(word, range)| Located::new(word, places.of(&range));
+                Some(found.into_iter().map(located).collect())
+            }
             Err(fault) => {
-                let span = self.inside(node, text, fault.at()..fault.at() + 1);
+                let span = self.inside(node, text, &(fault.at()..fault.at() + 1));
                 let message = format!("`{field}` {}", fault.sentence());
                 self.error(BAD_WORDS, span, message, "", Some(fault.help().into()));
                 None
@@ -203,7 +202,7 @@ impl FromNode for JsonText {
                         .chars()
                         .next()
                         .map_or(fault.at, |c| fault.at + c.len_utf8());
-                    let span = reader.inside(node, text, fault.at..end);
+                    let span = reader.inside(node, text, &(fault.at..end));
                     let message = format!("`{field}` {}", fault.message);
                     reader.error(
                         BAD_JSON,

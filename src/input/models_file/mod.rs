@@ -336,9 +336,14 @@ impl Reader<'_> {
     }
 
     /// Place of a range inside a scalar's text.
-    fn inside(&self, node: &Node, text: &str, range: std::ops::Range<usize>) -> Span {
+    fn inside(&self, node: &Node, text: &str, range: &std::ops::Range<usize>) -> Span {
+        self.places(node, text).of(range)
+    }
+
+    /// Places of the parts of a scalar's text.
+    fn places(&self, node: &Node, text: &str) -> words::Places<'_> {
         let raw = self.source.get(node.span.range()).unwrap_or_default();
-        words::place_in_scalar(raw, node.span, text, range)
+        words::Places::new(raw, node.span, text)
     }
 }
 

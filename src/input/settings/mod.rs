@@ -4,19 +4,21 @@ mod names;
 mod values;
 
 use super::models_file::{check_tuning_number, is_variable_name, visible};
-use crate::cli::{JobArgs, Switch};
+use crate::cli::{JobArgs, LifeArgs, Switch};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Shadowed, Source, Sourced};
 use crate::domain::secret;
-use crate::domain::settings::{ByRole, Layout, Ports, Settings, TUNING, TuningInput, WorkerCounts};
+use crate::domain::settings::{
+    ByRole, Layout, LifeSettings, Ports, Settings, TUNING, TuningInput, WorkerCounts,
+};
 use crate::domain::topology::{Mode, Port};
 
 pub use names::VARIABLES;
 use values::{
-    address, boolean, concurrency, count, index, json_object, node_list, seconds, size_list, text,
-    word_list,
+    address, boolean, concurrency, count, index, interval, json_object, node_list, pause, seconds,
+    size_list, text, word_list,
 };
 
 /// Read all settings; all mistakes of command line and environment together.
@@ -28,6 +30,37 @@ pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics
     let settings = reader.settings(args);
     names::near_misses(environment, &mut reader.found);
     (settings, reader.found)
+}
+
+/// Read what `node` needs besides the job.
+pub fn read_life(args: &LifeArgs, environment: &Environment) -> (LifeSettings, Diagnostics) {
+    let mut reader = Reader {
+        environment,
+        found: Diagnostics::default(),
+    };
+    let mut time = |option, given: &Option<String>, parse: fn(&str) -> Result<f64, String>| {
+        reader.read(option, given.as_deref(), &[], parse)
+    };
+    let poll_interval = time("--poll-interval", &args.poll_interval, interval);
+    let engine_death_grace = time("--engine-death-grace", &args.engine_death_grace, pause);
+    let workload_timeout = time("--workload-timeout", &args.workload_timeout, interval);
+    let linger = time("--linger", &args.linger, pause);
+    let grace = time("--grace", &args.grace, pause);
+    let life = LifeSettings {
+        log_dir: reader.read("--log-dir", args.log_dir.as_deref(), &[], text),
+        collect_logs: reader.read(
+            "--collect-logs",
+            args.collect_logs.as_deref(),
+            &["BENCHMARK_LOGS_DIR"],
+            text,
+        ),
+        poll_interval: Reader::or(poll_interval, 1.0),
+        engine_death_grace: Reader::or(engine_death_grace, 60.0),
+        workload_timeout,
+        linger: Reader::or(linger, 0.0),
+        grace: Reader::or(grace, 20.0),
+    };
+    (life, reader.found)
 }
 
 struct Reader<'a> {
@@ -97,7 +130,7 @@ impl Reader<'_> {
         } else {
             format!(
                 "{what} {reason}, found `{}`",
-                visible(&secret::shown(name, raw))
+                visible(&secret::mask_source(&secret::shown(name, raw)))
             )
         };
         self.found.push(Diagnostic::error(
@@ -140,13 +173,18 @@ impl Reader<'_> {
             &["NODE_RANK"]
         };
         let node_variables: &[&str] = if topology {
-            &["IPADDRS", "SLURM_JOB_NODELIST"]
+            // A step may run on a part of its allocation; the batch step itself has no list of its own.
+            &["IPADDRS", "SLURM_STEP_NODELIST", "SLURM_JOB_NODELIST"]
         } else {
             &["IPADDRS"]
         };
         let nodes = self.nodes(args, node_variables);
         let mtp = self.mtp(args);
         Settings {
+            dry_run: {
+                let value = self.read("DRY_RUN", None, &["DRY_RUN"], boolean);
+                Self::or(value, false)
+            },
             model: self.read("--model", args.model.as_deref(), &["MODEL_NAME"], text),
             is_agentic: {
                 let value = self.read("IS_AGENTIC", None, &["IS_AGENTIC"], boolean);

@@ -23,6 +23,7 @@ pub const VARIABLES: &[&str] = &[
     "DECODE_MTP_SIZE",
     "DECODE_PORT",
     "DECODE_TP_SIZE",
+    "DRY_RUN",
     "ENABLE_DP",
     "ENABLE_EP",
     "ENABLE_PREFIX_CACHING",
@@ -53,6 +54,7 @@ pub const VARIABLES: &[&str] = &[
     "SCHEDULER_DELAY_FACTOR",
     "SLURM_JOB_NODELIST",
     "SLURM_PROCID",
+    "SLURM_STEP_NODELIST",
     "SPEC_DECODING",
     "WAIT_ROUTER_TIMEOUT",
     "WAIT_SERVER_TIMEOUT",
@@ -84,7 +86,7 @@ pub(super) fn near_misses(environment: &Environment, found: &mut Diagnostics) {
         }
         let near = VARIABLES
             .iter()
-            .filter(|known| known.len() >= 8 && strsim::osa_distance(name, known) == 1);
+            .filter(|known| known.len() >= 8 && one_edit_apart(name.as_bytes(), known.as_bytes()));
         for known in near {
             found.push(Diagnostic::warning(
                 MISSPELT_VARIABLE,
@@ -94,6 +96,65 @@ pub(super) fn near_misses(environment: &Environment, found: &mut Diagnostics) {
                     visible(name)
                 ),
             ));
+        }
+    }
+}
+
+/// Whether one insertion, deletion, replacement or swap of neighbours makes one word of the other.
+///
+/// Asked for every inherited variable before every exec, so it may not cost what a distance in general costs.
+fn one_edit_apart(one: &[u8], other: &[u8]) -> bool {
+    if one.len().abs_diff(other.len()) > 1 {
+        return false;
+    }
+    let same = |(a, b): &(&u8, &u8)| a == b;
+    let prefix = one.iter().zip(other).take_while(same).count();
+    let (one, other) = (&one[prefix..], &other[prefix..]);
+    let suffix = one
+        .iter()
+        .rev()
+        .zip(other.iter().rev())
+        .take_while(same)
+        .count();
+    match (&one[..one.len() - suffix], &other[..other.len() - suffix]) {
+        ([], [_]) | ([_], [] | [_]) => true,
+        ([a, b], [c, d]) => a == d && b == c,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_edit_is_what_the_distance_calls_one() {
+        let words = [
+            "",
+            "a",
+            "b",
+            "ab",
+            "ba",
+            "abc",
+            "acb",
+            "bac",
+            "abcd",
+            "abdc",
+            "aabb",
+            "abab",
+            "DECODE_MTP_SIZE",
+            "DECODE_MPT_SIZE",
+            "DECODE_MTP_SIZES",
+            "DECODE_MTPSIZE",
+        ];
+        for one in words {
+            for other in words {
+                assert_eq!(
+                    one_edit_apart(one.as_bytes(), other.as_bytes()),
+                    strsim::osa_distance(one, other) == 1,
+                    "{one} {other}"
+                );
+            }
         }
     }
 }

@@ -41,6 +41,27 @@ pub(super) fn seconds(value: &str) -> Result<u64, String> {
     }
 }
 
+/// A time in seconds, a tenth or more where it must pass.
+fn time(value: &str, least: f64) -> Result<f64, String> {
+    let plain = value
+        .bytes()
+        .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    match value.parse::<f64>() {
+        Ok(seconds) if plain && seconds >= least && seconds <= 31_536_000.0 => Ok(seconds),
+        _ => Err(format!(
+            "must be a number of seconds from {least} to 31536000 (a year)"
+        )),
+    }
+}
+
+pub(super) fn pause(value: &str) -> Result<f64, String> {
+    time(value, 0.0)
+}
+
+pub(super) fn interval(value: &str) -> Result<f64, String> {
+    time(value, 0.05)
+}
+
 pub(super) fn boolean(value: &str) -> Result<bool, String> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "yes" | "on" => Ok(true),

@@ -1,0 +1,334 @@
+//! `node`: the plan of one rank → what the engine needs. Also `wait` and `report`, which share its prober and its records.
+
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use anyhow::Context as _;
+
+use super::job::Job;
+use super::print;
+use crate::check::{job as check_job, worker as check_worker};
+use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
+use crate::domain::codes::{NO_ADDRESSES, WHICH_WORKER};
+use crate::domain::command::last_value;
+use crate::domain::diagnostic::{Diagnostic, Place};
+use crate::domain::environment::Environment;
+use crate::domain::provenance::Source;
+use crate::domain::settings::{LifeSettings, Settings};
+use crate::domain::topology::Role;
+use crate::exit;
+use crate::input;
+use crate::plan::{JobPlan, WorkerPlan};
+use crate::render;
+use crate::report::{self, Report};
+use crate::run::spec::{
+    Endpoint, JobSpec, Limits, ModelCheck, NodeSpec, RouterAddress, RouterSpec, WorkerSpec,
+};
+use crate::run::wait::{Patience, wait_for};
+use crate::run::{self, manifest, talk};
+
+/// `atom-launch node`
+pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
+    let mut job = match Job::read(&args.job, &[], None) {
+        Ok(job) => job,
+        Err(code) => return Ok(code),
+    };
+    let (life, problems) = input::settings::read_life(&args.life, &job.environment);
+    job.findings.extend(problems);
+    let (plan, placement) = match job.plan() {
+        Ok(plan) => plan,
+        Err(code) => return Ok(code),
+    };
+    let rank = if plan.ranks == 1 {
+        Some(plan.workers[0].rank)
+    } else {
+        placement.rank
+    };
+    match rank {
+        None => job.findings.push(
+            Diagnostic::error(
+                WHICH_WORKER,
+                Place::Input("--rank".into()),
+                format!("which of the {} ranks is this?", plan.ranks),
+            )
+            .help("set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken"),
+        ),
+        Some(_) if plan.ranks > 1 && placement.nodes.is_empty() => job.findings.push(
+            Diagnostic::error(
+                NO_ADDRESSES,
+                Place::Input("--nodes".into()),
+                format!("the addresses of the {} nodes are not known", plan.ranks),
+            )
+            .help("set IPADDRS or `--nodes`, one address a rank"),
+        ),
+        Some(_) => {}
+    }
+    let rank = rank.unwrap_or_default();
+    if !args.job.no_check {
+        let gpus = job.settings.gpus_per_node.value;
+        for worker in plan.workers_of(rank) {
+            job.findings.extend(check_worker(worker, gpus));
+        }
+        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
+        let of_job = check_job(&plan, devices);
+        job.findings.extend(of_job);
+    }
+    if job.refuses("nothing was started") {
+        return Ok(exit::USAGE);
+    }
+    if args.dry_run || job.settings.dry_run.value {
+        return print(&render::plan::shell(&plan, Some(rank)));
+    }
+    if !args.job.quiet {
+        for worker in plan.workers_of(rank) {
+            render::to_stderr(&render::banner::text(&plan, worker));
+        }
+    }
+    let mut spec = spec(&plan, rank, &job.settings, &life, &job.environment);
+    spec.smoke = args.life.smoke;
+    spec.workload.clone_from(&args.workload);
+    talk::to_stderr(spec.rank);
+    Ok(run::run(&spec))
+}
+
+fn seconds(time: f64) -> Duration {
+    Duration::try_from_secs_f64(time).unwrap_or(Duration::MAX)
+}
+
+/// What the engine needs to know of one rank.
+fn spec(
+    plan: &JobPlan,
+    rank: u32,
+    settings: &Settings,
+    life: &LifeSettings,
+    environment: &Environment,
+) -> NodeSpec {
+    let leads = rank == 0 || plan.router.is_none();
+    let limits = Limits {
+        wait_server: Duration::from_secs(settings.wait_server.value),
+        wait_router: Duration::from_secs(settings.wait_router.value),
+        grace: seconds(life.grace.value),
+        engine_death_grace: seconds(life.engine_death_grace.value),
+        workload_timeout: life
+            .workload_timeout
+            .as_ref()
+            .map(|limit| seconds(limit.value)),
+        linger: seconds(life.linger.value),
+        poll_interval: seconds(life.poll_interval.value),
+        ..Limits::default()
+    };
+    let router = plan.router.as_ref();
+    NodeSpec {
+        rank: rank as usize,
+        job: job_spec(plan, rank, environment),
+        workers: plan.workers_of(rank).map(worker_spec).collect(),
+        all_workers: plan.workers.iter().map(endpoint).collect(),
+        router: router.filter(|_| leads).map(|router| RouterSpec {
+            command: router.command.clone(),
+            address: router.node.clone(),
+            port: router.port.value.get(),
+            prometheus_port: Some(router.prometheus.value.get()),
+            readiness: "/readiness".into(),
+        }),
+        router_address: router.filter(|_| !leads).map(|router| RouterAddress {
+            address: router.node.clone(),
+            port: router.port.value.get(),
+        }),
+        workload: Vec::new(),
+        workload_env: workload_env(plan),
+        log_dir: log_dir(life, environment),
+        collect_logs: life
+            .collect_logs
+            .as_ref()
+            .map(|folder| PathBuf::from(&folder.value)),
+        limits,
+        smoke: false,
+        job_end: environment
+            .get("SLURM_JOB_END_TIME")
+            .and_then(|time| time.parse().ok()),
+    }
+}
+
+fn worker_spec(worker: &WorkerPlan) -> WorkerSpec {
+    WorkerSpec {
+        name: worker.name.clone(),
+        role: worker.role,
+        address: worker.address(),
+        port: worker.port.value.get(),
+        command: worker.command.clone(),
+        health_url: worker.health_url(),
+        handshake_ports: worker.handshake.map(|(first, count)| {
+            let count = u16::try_from(count).unwrap_or(u16::MAX);
+            first.get()..first.get().saturating_add(count)
+        }),
+        dp_master_port: worker.dp_master.map(crate::domain::topology::Port::get),
+    }
+}
+
+fn endpoint(worker: &WorkerPlan) -> Endpoint {
+    Endpoint {
+        name: worker.name.clone(),
+        role: worker.role,
+        rank: worker.rank as usize,
+        health_url: worker.health_url(),
+    }
+}
+
+fn job_spec(plan: &JobPlan, rank: u32, environment: &Environment) -> JobSpec {
+    let own = plan.workers_of(rank).next().or(plan.workers.first());
+    let path = own.map(|worker| worker.model_path.clone());
+    let from = path
+        .as_ref()
+        .map_or(String::new(), |path| match &path.source {
+            Source::CommandLine(name) | Source::Environment(name) => name.clone(),
+            _ => String::new(),
+        });
+    let model_path = path.map_or_else(String::new, |path| path.value);
+    let mut model_checks = vec![ModelCheck {
+        what: "model".into(),
+        path: model_path.clone(),
+        from,
+    }];
+    let draft = own.and_then(|worker| last_value(&worker.command.args, "--draft-model").flatten());
+    model_checks.extend(draft.map(|draft| ModelCheck {
+        what: "draft model".into(),
+        path: draft.to_owned(),
+        from: "--draft-model".into(),
+    }));
+    let offline = environment.get("HF_HUB_OFFLINE").is_some_and(|value| {
+        matches!(
+            value.to_ascii_lowercase().as_str(),
+            "1" | "true" | "yes" | "on"
+        )
+    });
+    JobSpec {
+        model: plan.model.clone(),
+        model_path,
+        ranks: plan.ranks as usize,
+        models_file: plan.models.name.clone(),
+        models_sha256: plan.models.sha256.clone(),
+        model_checks,
+        offline_hub_cache: offline.then(|| hub_cache(environment)),
+    }
+}
+
+/// Where the hub library keeps what it has fetched.
+fn hub_cache(environment: &Environment) -> PathBuf {
+    if let Some(folder) = environment.get("HF_HUB_CACHE") {
+        return folder.into();
+    }
+    let home = environment.get("HF_HOME").map_or_else(
+        || PathBuf::from(environment.get("HOME").unwrap_or("/root")).join(".cache/huggingface"),
+        PathBuf::from,
+    );
+    home.join("hub")
+}
+
+/// What the workload is told about the job, besides the variables that the job has itself.
+fn workload_env(plan: &JobPlan) -> Vec<(String, String)> {
+    let gpus = |role: Role| -> u32 {
+        plan.workers
+            .iter()
+            .filter(|worker| worker.role == role)
+            .map(|worker| worker.tp.value)
+            .sum()
+    };
+    let speculates = plan
+        .workers
+        .iter()
+        .any(|worker| worker.speculation.is_some());
+    let (prefill, decode) = (gpus(Role::Prefill), gpus(Role::Decode));
+    let mut env = vec![
+        ("MODEL_NAME".to_owned(), plan.model.clone()),
+        ("IS_MTP".to_owned(), speculates.to_string()),
+        (
+            "TOTAL_GPUS".to_owned(),
+            (prefill + decode + gpus(Role::Standalone)).to_string(),
+        ),
+    ];
+    if plan.router.is_some() {
+        env.push(("PREFILL_GPUS".to_owned(), prefill.to_string()));
+        env.push(("DECODE_GPUS".to_owned(), decode.to_string()));
+    }
+    env
+}
+
+/// `--log-dir`, else the job's folder below /run_logs where that exists, else one below the working directory.
+fn log_dir(life: &LifeSettings, environment: &Environment) -> PathBuf {
+    if let Some(folder) = &life.log_dir {
+        return PathBuf::from(&folder.value);
+    }
+    let job = environment
+        .get("SLURM_JOB_ID")
+        .filter(|id| !id.contains('/'))
+        .map(|id| format!("slurm_job-{id}"));
+    let shared = std::path::Path::new("/run_logs");
+    match job {
+        Some(job) if shared.is_dir() => shared.join(job),
+        Some(job) => PathBuf::from("atom-launch-logs").join(job),
+        None => {
+            let now = SystemTime::now()
+                .duration_since(UNIX_EPOCH)
+                .unwrap_or_default();
+            PathBuf::from("atom-launch-logs").join(manifest::date(now).replace(':', ""))
+        }
+    }
+}
+
+/// `atom-launch wait`
+pub(super) fn wait_command(args: &WaitArgs) -> u8 {
+    let time = |name: &str, text: &str| match text.parse::<f64>() {
+        Ok(time) if (0.05..=31_536_000.0).contains(&time) => Ok(seconds(time)),
+        _ => Err(format!(
+            "`{name}` must be a number of seconds from 0.05, found `{}`",
+            text.escape_debug()
+        )),
+    };
+    let times = (
+        time("--timeout", &args.timeout),
+        time("--poll-interval", &args.poll_interval),
+    );
+    let (Ok(timeout), Ok(interval)) = (&times.0, &times.1) else {
+        for problem in [times.0.err(), times.1.err()].into_iter().flatten() {
+            render::to_stderr(&format!("error: {problem}\n"));
+        }
+        return exit::USAGE;
+    };
+    let patience = Patience {
+        timeout: *timeout,
+        interval: *interval,
+        probe_timeout: Duration::from_secs(10),
+        heartbeat: Duration::from_secs(30),
+    };
+    let quiet = args.quiet;
+    match wait_for(&args.urls, patience, |line| {
+        if !quiet {
+            render::to_stderr(&format!("atom-launch: {line}\n"));
+        }
+    }) {
+        Ok(()) => exit::OK,
+        Err(missing) => {
+            for line in &missing {
+                render::to_stderr(&format!("error: {line}\n"));
+            }
+            exit::UNAVAILABLE
+        }
+    }
+}
+
+/// `atom-launch report`
+pub(super) fn report_command(args: &ReportArgs) -> anyhow::Result<u8> {
+    let report = match Report::read(&args.folder) {
+        Ok(report) => report,
+        Err(problem) => {
+            render::to_stderr(&format!("error: {problem}\n"));
+            return Ok(exit::USAGE);
+        }
+    };
+    let text = match args.format {
+        ReportFormat::Text => report::text(&report),
+        ReportFormat::Html => report::html(&report),
+    };
+    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    Ok(exit::OK)
+}

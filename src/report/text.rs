@@ -1,0 +1,118 @@
+//! The report as a table for a terminal.
+
+use std::fmt::Write as _;
+
+use unicode_width::UnicodeWidthStr as _;
+
+use super::{Report, decided, outcome};
+use crate::run::manifest::Manifest;
+
+/// One table: what each rank ran, how long each phase took, how it ended; then who failed first.
+pub fn text(report: &Report) -> String {
+    let mut phases = Vec::new();
+    for phase in report.ranks.iter().flat_map(|one| &one.phases) {
+        if !phases.contains(&phase.phase) {
+            phases.push(phase.phase);
+        }
+    }
+    phases.sort();
+    let mut head = vec!["rank".to_owned(), "host".to_owned(), "ran".to_owned()];
+    head.extend(phases.iter().map(|phase| format!("{phase} s")));
+    head.extend(["code".to_owned(), "outcome".to_owned()]);
+    let mut rows = vec![head];
+    for one in &report.ranks {
+        let names: Vec<&str> = one
+            .processes
+            .iter()
+            .map(|process| process.name.as_str())
+            .collect();
+        let mut row = vec![one.rank.to_string(), one.host.clone(), names.join(", ")];
+        row.extend(phases.iter().map(|phase| took(one, *phase)));
+        row.push(
+            one.exit_code
+                .map_or_else(|| "-".to_owned(), |code| code.to_string()),
+        );
+        row.push(outcome(one));
+        rows.push(row);
+    }
+    let numbers = 3..=3 + phases.len();
+    let mut out = table(&rows, |column| column == 0 || numbers.contains(&column));
+    if let Some(first) = report.first_failure() {
+        let after = decided(first) - report.begin();
+        let many = report
+            .ranks
+            .iter()
+            .filter(|one| one.outcome == first.outcome)
+            .count();
+        let word = if many > 1 { "first to fail" } else { "failed" };
+        // Writing into a string cannot fail.
+        let _ = writeln!(
+            out,
+            "\n{word}: rank {} after {after:.1} s: {}",
+            first.rank, first.reason
+        );
+        let culprit = first
+            .processes
+            .iter()
+            .find(|one| Some(&one.name) == first.culprit.as_ref());
+        if let Some(process) = culprit {
+            let _ = writeln!(out, "its log: {}", process.log);
+        }
+    }
+    for rank in report.missing() {
+        let _ = writeln!(out, "rank {rank} has left no record");
+    }
+    for why in &report.unreadable {
+        let _ = writeln!(out, "not readable: {why}");
+    }
+    out
+}
+
+fn took(manifest: &Manifest, phase: crate::run::event::Phase) -> String {
+    let times: Vec<_> = manifest
+        .phases
+        .iter()
+        .filter(|one| one.phase == phase)
+        .collect();
+    if times.is_empty() {
+        return "-".to_owned();
+    }
+    let open = times.iter().any(|one| one.end_s.is_none());
+    let sum: f64 = times
+        .iter()
+        .map(|one| one.end_s.unwrap_or(one.start_s) - one.start_s)
+        .sum();
+    if open {
+        "not ended".to_owned()
+    } else {
+        format!("{sum:.1}")
+    }
+}
+
+fn table(rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
+    let columns = rows.first().map_or(0, Vec::len);
+    let widths: Vec<usize> = (0..columns)
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].width())
+                .max()
+                .unwrap_or(0)
+        })
+        .collect();
+    let mut out = String::new();
+    for row in rows {
+        let mut line = String::new();
+        for (column, cell) in row.iter().enumerate() {
+            let fill = " ".repeat(widths[column] - cell.width());
+            let (before, after) = if right(column) {
+                (fill, String::new())
+            } else {
+                (String::new(), fill)
+            };
+            let _ = write!(line, "{before}{cell}{after}  ");
+        }
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    out
+}

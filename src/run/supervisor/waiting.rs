@@ -1,0 +1,407 @@
+//! From the first health check to the workload's end.
+
+use std::time::Duration;
+
+use super::super::engine_watch::{Finding, Sample};
+use super::super::event::{Action, Answer, Level, Outcome, Phase, Proc, Target, Verdict, spoken};
+use super::{State, Supervisor};
+use crate::exit;
+
+/// Refusals in a row after which a router that was up is gone.
+const GONE_AFTER: u32 = 2;
+/// Refusals in a row after which a server that was ready is gone. Its own rank usually says so first.
+const LOST_AFTER: u32 = 3;
+/// A router that does not answer is busy, for this long.
+const BUSY_FOR: Duration = Duration::from_mins(1);
+/// Poll intervals for which the leading rank keeps the router, so that the others can have seen it.
+const HOLD_POLLS: u32 = 3;
+/// Up to this many servers, each one's readiness is a line of its own.
+const SAY_EACH: usize = 16;
+
+impl Supervisor {
+    pub(super) fn on_probe(
+        &mut self,
+        now: Duration,
+        target: Target,
+        answer: Answer,
+        out: &mut Vec<Action>,
+    ) {
+        match target {
+            Target::Endpoint(index) if index < self.endpoints.len() => {
+                self.on_server_answer(now, index, answer, out);
+            }
+            Target::Endpoint(_) => {}
+            Target::Router if self.plan.leads => self.on_own_router(now, answer, out),
+            Target::Router => self.on_far_router(now, answer, out),
+        }
+    }
+
+    /// Whether one of this rank's own servers has been seen ready.
+    pub(super) fn server_is_ready(&self, server: usize) -> bool {
+        self.plan
+            .endpoints
+            .iter()
+            .zip(&self.endpoints)
+            .any(|(plan, seen)| plan.own == Some(server) && seen.ready)
+    }
+
+    fn on_server_answer(
+        &mut self,
+        now: Duration,
+        index: usize,
+        answer: Answer,
+        out: &mut Vec<Action>,
+    ) {
+        let waiting = match self.phase {
+            Phase::Servers => true,
+            // The other ranks look at their own servers beside the router.
+            Phase::Router | Phase::Serving => !self.plan.leads,
+            _ => false,
+        };
+        let own = self.plan.endpoints[index].own;
+        let lives =
+            own.is_none_or(|server| self.procs.get(&Proc::Server(server)) == Some(&State::Running));
+        if !waiting || !lives {
+            return;
+        }
+        let seen = &mut self.endpoints[index];
+        let before = seen.ready;
+        seen.ready = match answer {
+            Answer::Ready => true,
+            // Busy is not down; anything else that it says of itself counts.
+            Answer::Timeout => before,
+            _ => false,
+        };
+        let stranger = matches!(answer, Answer::Stranger(_)) && seen.last.as_ref() != Some(&answer);
+        seen.take(now, answer);
+        let first = seen.ready && !seen.was_ready;
+        seen.was_ready |= seen.ready;
+        if stranger {
+            let text = format!(
+                "{} is not ready: {}",
+                self.plan.endpoints[index].name,
+                seen.state(now)
+            );
+            Self::say(Level::Warn, text, out);
+        }
+        if seen.was_ready && own.is_none() && seen.refused >= LOST_AFTER {
+            let name = self.plan.endpoints[index].name.clone();
+            let reason = format!("{name} was ready and is gone: {}", seen.state(now));
+            self.fail_with(now, exit::UNAVAILABLE, reason, Some(name), out);
+            return;
+        }
+        if first {
+            self.on_first_ready(now, index, out);
+        }
+        if self.plan.leads && self.endpoints.iter().all(|one| one.ready) {
+            self.servers_ready(now, out);
+        }
+    }
+
+    fn on_first_ready(&mut self, now: Duration, index: usize, out: &mut Vec<Action>) {
+        let count = self.endpoints.len();
+        let ready = self.endpoints.iter().filter(|one| one.ready).count();
+        if count <= SAY_EACH {
+            let name = &self.plan.endpoints[index].name;
+            let took = spoken(now.saturating_sub(self.entered));
+            let text = if self.plan.leads {
+                format!("{name} is ready after {took} ({ready} of {count})")
+            } else {
+                format!("{name} is ready after {took}")
+            };
+            Self::say(Level::Info, text, out);
+        }
+        if !self.plan.leads {
+            out.push(Action::Unwatch(Target::Endpoint(index)));
+        }
+        if self.plan.endpoints[index].own.is_some() {
+            self.schedule_look(now);
+        }
+    }
+
+    pub(super) fn servers_ready(&mut self, now: Duration, out: &mut Vec<Action>) {
+        for index in 0..self.endpoints.len() {
+            out.push(Action::Unwatch(Target::Endpoint(index)));
+        }
+        self.next_look = None;
+        let Some(router) = self.plan.router.clone() else {
+            self.ready_for_clients(now, out);
+            return;
+        };
+        let took = spoken(now.saturating_sub(self.entered));
+        let count = self.endpoints.len();
+        Self::say(
+            Level::Info,
+            format!("all {count} servers are ready after {took}; starting the router on {router}"),
+            out,
+        );
+        self.enter(now, Phase::Router, out);
+        self.limit = Some(now + self.plan.limits.wait_router);
+        self.next_heartbeat = Some(now + self.plan.limits.heartbeat);
+        self.router.since = now;
+        self.spawn(Proc::Router, out);
+        out.push(Action::Watch(Target::Router));
+    }
+
+    fn on_own_router(&mut self, now: Duration, answer: Answer, out: &mut Vec<Action>) {
+        let lives = self.procs.get(&Proc::Router) == Some(&State::Running);
+        if self.phase != Phase::Router || !lives {
+            return;
+        }
+        let ready = answer == Answer::Ready;
+        self.router.take(now, answer);
+        if ready {
+            self.router_since = Some(now);
+            out.push(Action::Unwatch(Target::Router));
+            let took = spoken(now.saturating_sub(self.entered));
+            Self::say(
+                Level::Info,
+                format!("the router is ready after {took}"),
+                out,
+            );
+            self.ready_for_clients(now, out);
+        }
+    }
+
+    fn ready_for_clients(&mut self, now: Duration, out: &mut Vec<Action>) {
+        if self.plan.smoke {
+            self.enter(now, Phase::Smoke, out);
+            self.limit = Some(now + self.plan.limits.smoke);
+            self.next_heartbeat = Some(now + self.plan.limits.heartbeat);
+            Self::say(Level::Info, "asking for one token", out);
+            out.push(Action::Smoke);
+        } else {
+            self.start_workload(now, out);
+        }
+    }
+
+    pub(super) fn on_smoke(
+        &mut self,
+        now: Duration,
+        result: Result<(), String>,
+        out: &mut Vec<Action>,
+    ) {
+        if self.phase != Phase::Smoke {
+            return;
+        }
+        match result {
+            Ok(()) => {
+                let took = spoken(now.saturating_sub(self.entered));
+                Self::say(
+                    Level::Info,
+                    format!("the first token came after {took}"),
+                    out,
+                );
+                self.start_workload(now, out);
+            }
+            Err(why) => {
+                let reason = format!("no token came: {why}");
+                let culprit = self.client_name();
+                self.fail_with(now, exit::UNAVAILABLE, reason, culprit, out);
+            }
+        }
+    }
+
+    fn start_workload(&mut self, now: Duration, out: &mut Vec<Action>) {
+        if self.plan.workload {
+            self.enter(now, Phase::Workload, out);
+            self.limit = self.plan.limits.workload_timeout.map(|limit| now + limit);
+            Self::say(Level::Info, "starting the workload", out);
+            self.spawn(Proc::Workload, out);
+        } else {
+            self.enter(now, Phase::Serving, out);
+            Self::say(Level::Info, "serving until a signal", out);
+        }
+    }
+
+    /// On the other ranks.
+    pub(super) fn wait_for_router(&mut self, now: Duration, out: &mut Vec<Action>) {
+        self.enter(now, Phase::Router, out);
+        let limits = &self.plan.limits;
+        self.limit = Some(now + limits.wait_server + limits.wait_router + BUSY_FOR);
+        self.next_heartbeat = Some(now + limits.heartbeat);
+        self.router.since = now;
+        out.push(Action::Watch(Target::Router));
+    }
+
+    fn on_far_router(&mut self, now: Duration, answer: Answer, out: &mut Vec<Action>) {
+        if !matches!(self.phase, Phase::Router | Phase::Serving) {
+            return;
+        }
+        // Whatever answers there has the port open.
+        let up = answer.is_http() || answer == Answer::NotHttp;
+        self.router.take(now, answer);
+        if self.phase == Phase::Router {
+            if up {
+                self.router.was_ready = true;
+                self.enter(now, Phase::Serving, out);
+                Self::say(
+                    Level::Info,
+                    "the router is up; serving until it is gone",
+                    out,
+                );
+            }
+            return;
+        }
+        if self.router.refused >= GONE_AFTER {
+            Self::say(Level::Info, "the router is gone: the job is over", out);
+            self.settle(exit::OK, Verdict::Done, "the router is gone".into(), None);
+            self.begin_teardown(now, out);
+            return;
+        }
+        let silent = self
+            .router
+            .silent_since
+            .map(|since| now.saturating_sub(since));
+        if silent.is_some_and(|silent| silent >= BUSY_FOR) {
+            let reason = format!("the router was up and now: {}", self.router.state(now));
+            self.fail_with(now, exit::UNAVAILABLE, reason, Some("router".into()), out);
+        }
+    }
+
+    pub(super) fn on_vitals(
+        &mut self,
+        now: Duration,
+        server: usize,
+        sample: &Sample,
+        out: &mut Vec<Action>,
+    ) {
+        let lives = self.procs.get(&Proc::Server(server)) == Some(&State::Running);
+        if self.phase == Phase::Teardown || !lives || self.server_is_ready(server) {
+            return;
+        }
+        let grace = self.plan.limits.engine_death_grace;
+        let Some(watch) = self.engines.get_mut(server) else {
+            return;
+        };
+        let name = &self.plan.servers[server];
+        match watch.observe(now, sample, grace) {
+            Finding::Nothing => {}
+            Finding::Suspect(text) => {
+                let text = format!(
+                    "{name}: {text} and the server is not ready; it may wait for that process for ever. \
+                     Without a sign of life it is given up in {}",
+                    spoken(grace)
+                );
+                Self::say(Level::Warn, text, out);
+            }
+            Finding::Cleared => {
+                Self::say(
+                    Level::Info,
+                    format!("{name} shows signs of life again"),
+                    out,
+                );
+            }
+            Finding::Dead(text) => {
+                let reason = format!(
+                    "{name} lost an engine process before it was ready ({text}) and has shown no sign of life for {}",
+                    spoken(grace)
+                );
+                self.fail(
+                    now,
+                    exit::UNAVAILABLE,
+                    reason,
+                    Some(Proc::Server(server)),
+                    out,
+                );
+            }
+        }
+    }
+
+    /// All that is due outside the teardown.
+    pub(super) fn on_time(&mut self, now: Duration, out: &mut Vec<Action>) {
+        if self.next_look.is_some_and(|at| now >= at) {
+            for server in 0..self.plan.servers.len() {
+                if !self.server_is_ready(server) {
+                    out.push(Action::Inspect(server));
+                }
+            }
+            self.schedule_look(now);
+        }
+        if self.next_heartbeat.is_some_and(|at| now >= at) {
+            out.push(Action::Heartbeat(self.waiting_for(now)));
+            self.next_heartbeat =
+                Some(now + self.plan.limits.heartbeat.max(Duration::from_millis(100)));
+        }
+        if self.limit.is_some_and(|at| now >= at) {
+            self.limit = None;
+            self.on_limit(now, out);
+        }
+    }
+
+    fn on_limit(&mut self, now: Duration, out: &mut Vec<Action>) {
+        let waited = spoken(now.saturating_sub(self.entered));
+        match self.phase {
+            Phase::Servers => {
+                let unready: Vec<usize> = (0..self.endpoints.len())
+                    .filter(|index| !self.endpoints[*index].ready)
+                    .collect();
+                let reason = format!(
+                    "not all servers became ready within {waited}: {}",
+                    self.unready(now)
+                );
+                for server in unready
+                    .iter()
+                    .filter_map(|index| self.plan.endpoints[*index].own)
+                {
+                    out.push(Action::ShowLog(Proc::Server(server)));
+                }
+                let culprit = unready
+                    .first()
+                    .map(|index| self.plan.endpoints[*index].name.clone());
+                self.fail_with(now, exit::UNAVAILABLE, reason, culprit, out);
+            }
+            Phase::Router => {
+                let reason = format!(
+                    "the router did not become ready within {waited}: {}",
+                    self.router.state(now)
+                );
+                let own = self.plan.leads.then_some(Proc::Router);
+                match own {
+                    Some(proc) => self.fail(now, exit::UNAVAILABLE, reason, Some(proc), out),
+                    None => {
+                        self.fail_with(now, exit::UNAVAILABLE, reason, Some("router".into()), out);
+                    }
+                }
+            }
+            Phase::Smoke => {
+                let reason = format!("no token came within {waited}");
+                let culprit = self.client_name();
+                self.fail_with(now, exit::UNAVAILABLE, reason, culprit, out);
+            }
+            Phase::Workload => {
+                let reason = format!("the workload ran into its limit of {waited}");
+                self.fail_with(now, exit::TIMEOUT, reason, Some("workload".into()), out);
+            }
+            Phase::Linger => self.begin_teardown(now, out),
+            Phase::Preflight | Phase::Serving | Phase::Teardown | Phase::Done => {}
+        }
+    }
+
+    /// The workload has ended: decide, and keep the router for those who poll it.
+    pub(super) fn after_workload(
+        &mut self,
+        now: Duration,
+        outcome: Outcome,
+        out: &mut Vec<Action>,
+    ) {
+        self.outcome = Some(outcome);
+        let hold = self.router_since.filter(|_| self.plan.followers);
+        let hold = hold.map(|since| since + self.plan.limits.poll_interval * HOLD_POLLS);
+        let until = hold.unwrap_or(now).max(now + self.plan.limits.linger);
+        if until > now {
+            self.enter(now, Phase::Linger, out);
+            self.limit = Some(until);
+        } else {
+            self.begin_teardown(now, out);
+        }
+    }
+
+    /// Whoever clients speak to.
+    fn client_name(&self) -> Option<String> {
+        match self.plan.router {
+            Some(_) => Some("router".into()),
+            None => self.plan.servers.first().cloned(),
+        }
+    }
+}

@@ -1,0 +1,144 @@
+"""A server, router or workload that behaves as a test wants: `fake.py '{"port": 8000, ...}'`.
+
+Words: address, port            where to listen (never, when `port` is missing)
+       ready                    path of a file: /health and the like answer 200 once it is there ("" = at once)
+       closed                   do not listen until then (else: listen and answer `not_ready`, default 503)
+       pages                    {path: status} that hold whatever the time
+       started                  path of a file that is made at the start, with the process id in it
+       fault, when              what goes wrong, and the file that brings it ("" = at once, "term" = when told to end)
+       signals                  path of a file that lists the signals that came
+       on_term                  exit code for TERM (default 0), or "ignore"
+       orphan, setsid, engine   processes that are left behind, in a session of their own, or that die (file: when)
+       lines, bytes, flood_mb   output
+Standard library only; ends by itself after two minutes whatever happens.
+"""
+
+import json
+import os
+import signal
+import socket
+import sys
+import threading
+import time
+
+CONFIG = json.loads(sys.argv[1])
+END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+
+
+def there(name):
+    """Whether the file of a word exists; an empty name always does."""
+    path = CONFIG.get(name)
+    return path is not None and (path == "" or os.path.exists(path))
+
+
+def sleep_stubbornly(own_session):
+    if own_session:
+        os.setsid()
+    signal.alarm(120)
+    for number in END_SIGNALS:
+        signal.signal(number, signal.SIG_IGN)
+    while True:
+        time.sleep(60)
+
+
+def spawn_others():
+    for _ in range(CONFIG.get("orphan", 0)):
+        if os.fork() == 0:
+            sleep_stubbornly(False)
+    for _ in range(CONFIG.get("setsid", 0)):
+        if os.fork() == 0:
+            if os.fork() == 0:
+                sleep_stubbornly(True)
+            os._exit(0)
+    if "engine" in CONFIG and os.fork() == 0:
+        signal.alarm(120)
+        while not os.path.exists(CONFIG["engine"]):
+            time.sleep(0.01)
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def fail(kind):
+    if kind.startswith("exit:"):
+        os._exit(int(kind[5:]))
+    os.kill(os.getpid(), int(kind[5:]))  # kill:NUMBER
+    time.sleep(60)
+
+
+def on_term(number, _frame):
+    if "signals" in CONFIG:
+        with open(CONFIG["signals"], "a") as handle:
+            handle.write("%d " % number)
+    if CONFIG.get("when") == "term":
+        fail(CONFIG["fault"])
+    if CONFIG.get("on_term") != "ignore":
+        os._exit(CONFIG.get("on_term", 0))
+
+
+def answer(connection):
+    with connection:
+        try:
+            data = b""
+            while b"\r\n\r\n" not in data:
+                chunk = connection.recv(4096)
+                if not chunk:
+                    return
+                data += chunk
+            path = data.split()[1].decode()
+            status = 200 if there("ready") else CONFIG.get("not_ready", 503)
+            status = CONFIG.get("pages", {}).get(path, status)
+            if status == "hang":
+                time.sleep(60)
+            body = b'{"data": [{"id": "fake"}], "choices": [{"text": "x"}]}'
+            connection.sendall(b"HTTP/1.1 %d Fake\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s" % (status, len(body), body))
+        except OSError:
+            pass
+
+
+def listen():
+    while CONFIG.get("closed") and not there("ready"):
+        time.sleep(0.005)
+    sock = socket.socket()
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    sock.bind((CONFIG["address"], CONFIG["port"]))
+    sock.listen(64)
+    while True:
+        connection, _ = sock.accept()
+        threading.Thread(target=answer, args=(connection,), daemon=True).start()
+
+
+def emit(data):
+    view = memoryview(data)
+    while view:
+        view = view[os.write(1, view):]
+
+
+def output():
+    emit(bytes.fromhex(CONFIG.get("bytes", "")))
+    block = (b"flood " + b"y" * 121 + b"\n") * 512
+    for _ in range(CONFIG.get("flood_mb", 0) * 1024 * 1024 // len(block)):
+        emit(block)
+    if "flooded" in CONFIG:
+        open(CONFIG["flooded"], "w").close()
+
+
+def main():
+    signal.alarm(120)
+    for number in END_SIGNALS:
+        signal.signal(number, on_term)
+    spawn_others()
+    for number in range(1, CONFIG.get("lines", 0) + 1):
+        emit(b"line %d\n" % number)
+    if "started" in CONFIG:
+        with open(CONFIG["started"] + ".part", "w") as handle:
+            handle.write(str(os.getpid()))
+        os.rename(CONFIG["started"] + ".part", CONFIG["started"])
+    threading.Thread(target=output, daemon=True).start()
+    if "port" in CONFIG:
+        threading.Thread(target=listen, daemon=True).start()
+    while True:
+        if "fault" in CONFIG and CONFIG.get("when") != "term" and there("when"):
+            fail(CONFIG["fault"])
+        time.sleep(0.005)
+
+
+main()

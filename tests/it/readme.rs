@@ -1,0 +1,143 @@
+//! The README keeps its word: every command in it is run, and what it prints is what the README shows; the options table is made
+//! from the program. `UPDATE_GOLDEN=1` rewrites both.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use atom_launch::cli::Cli;
+use clap::CommandFactory as _;
+
+use crate::common::BINARY;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Replace what stands between two lines; both lines stay.
+fn between(text: &str, start: &str, end: &str, new: &str) -> String {
+    let from = text
+        .find(start)
+        .unwrap_or_else(|| panic!("no {start:?} in the README"))
+        + start.len();
+    let to = from
+        + text[from..]
+            .find(end)
+            .unwrap_or_else(|| panic!("no {end:?} after {start:?}"));
+    format!("{}{new}{}", &text[..from], &text[to..])
+}
+
+/// Options by heading: name, variables and default from the brackets of the help text, meaning.
+fn options() -> String {
+    let command = Cli::command();
+    let node = command.find_subcommand("node").unwrap();
+    let mut headings: Vec<&str> = Vec::new();
+    for arg in node.get_arguments() {
+        if let Some(heading) = arg.get_help_heading()
+            && !headings.contains(&heading)
+        {
+            headings.push(heading);
+        }
+    }
+    let mut table = String::from("\n| option | variable, else | meaning |\n|---|---|---|\n");
+    for heading in headings {
+        for arg in node
+            .get_arguments()
+            .filter(|arg| arg.get_help_heading() == Some(heading))
+        {
+            let Some(long) = arg.get_long() else { continue };
+            let help = arg.get_help().unwrap().to_string();
+            let (meaning, brackets) = match help.rsplit_once('[') {
+                Some((meaning, rest)) if rest.contains(']') => (
+                    meaning.trim_end_matches([' ', '\\']),
+                    rest.split(']').next().unwrap().trim_end_matches('\\'),
+                ),
+                _ => (help.as_str(), ""),
+            };
+            table.push_str(&format!(
+                "| `--{long}` | {} | {} |\n",
+                brackets.replace('|', "\\|"),
+                meaning.replace('|', "\\|")
+            ));
+        }
+    }
+    table
+}
+
+/// Run a README command as a reader would see it: both streams in one.
+fn run(line: &str, folder: &Path) -> String {
+    let line = line.replace("cargo run --release --", "atom-launch");
+    let bin = Path::new(BINARY).parent().unwrap();
+    let path = format!("{}:/usr/local/bin:/usr/bin:/bin", bin.display());
+    let out = Command::new("bash")
+        .args(["-c", &format!("exec 2>&1; {line}")])
+        .current_dir(folder)
+        .env_clear()
+        .envs([("PATH", path.as_str()), ("HOME", "/nonexistent")])
+        .output()
+        .unwrap();
+    // A node with ROCm or RDMA devices adds variables of its own.
+    let own = ["  LD_LIBRARY_PATH=", "  IBDEVICES="];
+    let text = String::from_utf8(out.stdout).unwrap();
+    text.split_inclusive('\n')
+        .filter(|line| !own.iter().any(|own| line.starts_with(own)))
+        .collect()
+}
+
+#[test]
+fn the_readme_shows_what_the_program_prints() {
+    let file = root().join("README.md");
+    let text = fs::read_to_string(&file).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    // Files that the examples use stand in the README as well: ```yaml broken.yaml
+    for block in text.split("```yaml ").skip(1) {
+        let (name, rest) = block.split_once('\n').unwrap();
+        fs::write(folder.path().join(name), rest.split("```").next().unwrap()).unwrap();
+    }
+    let mut fresh = between(
+        &text,
+        "<!-- options: made from the program -->\n",
+        "<!-- end of options -->",
+        &options(),
+    );
+    let mut checked = 0;
+    for block in text.split("```console\n").skip(1) {
+        let block = block.split("```").next().unwrap();
+        let command = block.lines().next().unwrap();
+        let line = command.strip_prefix("$ ").unwrap();
+        // The test command cannot run itself, a build is no example, and times of a whole job differ from run to run.
+        if line.starts_with("scripts/") || line.contains("rehearse") {
+            continue;
+        }
+        let shown = format!("```console\n{command}\n");
+        fresh = between(&fresh, &shown, "```", &run(line, folder.path()));
+        checked += 1;
+    }
+    assert!(checked >= 3, "the README must have examples");
+    if fresh != text {
+        if std::env::var_os("UPDATE_GOLDEN").is_some() {
+            fs::write(&file, &fresh).unwrap();
+        }
+        let difference = fresh
+            .lines()
+            .zip(text.lines())
+            .find(|(now, shown)| now != shown);
+        panic!(
+            "the README is not current (UPDATE_GOLDEN=1 rewrites it); first difference, program then README: {difference:#?}"
+        );
+    }
+}
+
+#[test]
+fn every_file_that_the_readme_names_is_there() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    let mut checked = 0;
+    for link in text.split("](").skip(1) {
+        let target = link.split([')', '#']).next().unwrap();
+        if !target.starts_with("http") {
+            assert!(root().join(target).exists(), "{target}");
+            checked += 1;
+        }
+    }
+    assert!(checked > 4);
+}

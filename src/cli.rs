@@ -13,6 +13,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::domain::settings::Layout;
 use crate::domain::topology::{Mode, Role};
+use crate::rehearse::faults::Delay;
 
 const ABOUT: &str = "Start AMD's ATOM inference server: models_atom.yaml and a job's variables in, one exact command out";
 
@@ -39,6 +40,33 @@ pub struct Cli {
     pub launch: LaunchArgs,
 }
 
+/// The plain launch alone.
+#[derive(Debug, Parser)]
+#[command(name = "atom-launch", disable_help_flag = true)]
+struct PlainLaunch {
+    #[command(flatten)]
+    launch: LaunchArgs,
+}
+
+impl Cli {
+    /// Read a command line.
+    ///
+    /// The plain launch is read without the subcommands: building their options would cost more than all else that it does. What is
+    /// not understood that way (a subcommand, `--help`, a mistake) is read again with all of them.
+    pub fn read(words: &[OsString]) -> Result<Self, clap::Error> {
+        let is_plain = words
+            .get(1)
+            .is_none_or(|word| word.to_string_lossy().starts_with('-'));
+        if is_plain && let Ok(plain) = PlainLaunch::try_parse_from(words) {
+            return Ok(Self {
+                command: None,
+                launch: plain.launch,
+            });
+        }
+        Self::try_parse_from(explain_subject(words.to_vec()))
+    }
+}
+
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
@@ -58,6 +86,8 @@ pub enum Command {
     Wait(WaitArgs),
     /// Show what all ranks of a job did, from the records in its log folder.
     Report(ReportArgs),
+    /// Try a whole job on this machine: every rank for real, with a stand-in server and router.
+    Rehearse(RehearseArgs),
     /// Print the JSON Schema of models files.
     Schema,
     /// Print completions for a shell, with the names of the models.
@@ -263,6 +293,41 @@ pub struct EnvFileArgs {
     /// Read NAME=VALUE and `export NAME=VALUE` lines of a job script or env file; they win over the environment.
     #[arg(long, value_name = "FILE", help_heading = "Topology")]
     pub env_file: Option<String>,
+}
+
+/// `atom-launch rehearse [options] [-- WORKLOAD…]`
+#[derive(Debug, Args)]
+pub struct RehearseArgs {
+    /// The job.
+    #[command(flatten)]
+    pub job: JobArgs,
+    /// Where the job's variables are, besides the environment.
+    #[command(flatten)]
+    pub env_file: EnvFileArgs,
+    /// How every rank lives; its logs are in the rehearsal's own folder unless another is given.
+    #[command(flatten)]
+    pub life: LifeArgs,
+    /// Time that the stand-in servers take to load.
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        default_value = "1s",
+        help_heading = "Rehearsal"
+    )]
+    pub load_time: Delay,
+    /// Something that goes wrong on purpose: `rank=2 kind=crash:3 at=2s`; may be repeated.
+    ///
+    /// Who: rank=N, role=prefill|decode|standalone|router, worker=NAME. What: kind=crash:CODE, kill, hang, never-ready, ignore-term,
+    /// fork-orphan, setsid-orphan, engine-death, port-stolen, router-crash, slow-health:SECONDS, slow-load:SECONDS.
+    /// When: at=SECONDS since its start, at=ready+SECONDS, at=workload+SECONDS.
+    #[arg(long, value_name = "FAULT", help_heading = "Rehearsal")]
+    pub fault: Vec<String>,
+    /// Keep the rehearsal's folder with its programs, and its logs where --log-dir names no other.
+    #[arg(long, help_heading = "Rehearsal")]
+    pub keep: bool,
+    /// The workload of rank 0, run without a shell; without one a completion is asked for.
+    #[arg(last = true, value_name = "WORKLOAD", allow_hyphen_values = true)]
+    pub workload: Vec<OsString>,
 }
 
 /// `atom-launch completions SHELL`
@@ -734,7 +799,7 @@ pub struct JobArgs {
 ///
 /// `explain --block-size` asks about `--block-size`; `explain --block-size 64` sets it. So an option of ours that takes a value and
 /// gets none, and any flag that is not ours, is the subject: it is moved behind `--`.
-pub fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
+fn explain_subject(words: Vec<OsString>) -> Vec<OsString> {
     use clap::CommandFactory as _;
     if words.get(1).is_none_or(|word| word != "explain") || words.iter().any(|word| word == "--") {
         return words;

@@ -17,6 +17,7 @@ pub mod exit;
 pub mod explain;
 pub mod input;
 pub mod plan;
+pub mod rehearse;
 pub mod render;
 pub mod report;
 pub mod resolve;

@@ -29,6 +29,12 @@ impl Job {
         trailing: &[String],
         env_file: Option<&str>,
     ) -> Result<Self, u8> {
+        let (environment, findings) = Self::surroundings(env_file);
+        Self::read_with(args, trailing, environment, findings)
+    }
+
+    /// The environment with an env file laid over it, and what is wrong with that file.
+    pub(super) fn surroundings(env_file: Option<&str>) -> (Environment, Diagnostics) {
         let mut environment = input::environment();
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
@@ -37,6 +43,16 @@ impl Job {
                 Err(problem) => findings.push(problem),
             }
         }
+        (environment, findings)
+    }
+
+    /// As [`Self::read`], with an environment that was read before.
+    pub(super) fn read_with(
+        args: &JobArgs,
+        trailing: &[String],
+        environment: Environment,
+        mut findings: Diagnostics,
+    ) -> Result<Self, u8> {
         let (mut settings, more) = input::settings::read(args, &environment);
         findings.extend(more);
         settings.trailing_args = trailing.to_vec();

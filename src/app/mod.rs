@@ -4,23 +4,22 @@ mod check;
 mod files;
 mod job;
 mod node;
+mod rehearse;
 mod shell;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Context as _;
-use clap::Parser as _;
 
 use crate::check::{self as checks, worker as check_worker};
-use crate::cli::{
-    Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat, explain_subject,
-};
+use crate::cli::{Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat};
 use crate::domain::diagnostic::{Diagnostics, nearest};
 use crate::domain::environment::Environment;
 use crate::domain::source::SourceFile;
 use crate::exit;
 use crate::explain;
+use crate::rehearse::stand_in;
 use crate::render;
 use crate::run::exec;
 use check::check_command;
@@ -31,7 +30,11 @@ const NOTHING_STARTED: &str = "nothing was started";
 
 /// Run the command line and give the process's exit code.
 pub fn run(words: Vec<OsString>) -> ExitCode {
-    let cli = match Cli::try_parse_from(explain_subject(words)) {
+    let words = match stand_in(words) {
+        Ok(words) => words,
+        Err(code) => return ExitCode::from(code),
+    };
+    let cli = match Cli::read(&words) {
         Ok(cli) => cli,
         Err(message) => {
             // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.
@@ -53,6 +56,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Diff(args)) => files::diff_command(&args),
         Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
         Some(Command::Report(args)) => node::report_command(&args),
+        Some(Command::Rehearse(args)) => rehearse::rehearse_command(&args, &words),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),

@@ -206,6 +206,8 @@ codes! {
         "The router matches model ids by their text, a transfer needs one connector on both sides, and KV caches of another form cannot be handed over.";
     Job KV_CACHE_DTYPE_UNUSED = "kv-cache-dtype-unused", "KV_CACHE_DTYPE says something else than what is passed",
         "Job scripts still export it; nothing reads it.";
+    Job BAD_FAULT = "bad-fault", "a fault of a rehearsal that cannot be",
+        "A fault says who (`rank=N`, `role=ROLE`, `worker=NAME`), what (`kind=…`) and, where that kind has a moment, when (`at=…`). It must concern a process of the job.";
 }
 
 /// The description of a code.

@@ -197,6 +197,12 @@ pub(crate) const CASES: &[Case] = &[
         ],
     },
     Case {
+        name: "bad-fault",
+        code: "bad-fault",
+        args: "rehearse --fault rank=7␣kind=crash:3␣at=2s",
+        env: &[TABLE, DEMO, DIR, X1, Y1],
+    },
+    Case {
         name: "misspelt-variable",
         code: "misspelt-variable",
         args: "plan",

@@ -1,0 +1,58 @@
+//! `atom-launch rehearse`: reads and resolves for the rehearsal, which does the rest.
+
+use std::ffi::OsString;
+
+use super::job::Job;
+use super::{NOTHING_STARTED, talk};
+use crate::check::worker as check_worker;
+use crate::cli::{JobArgs, RehearseArgs};
+use crate::domain::diagnostic::Diagnostics;
+use crate::domain::environment::Environment;
+use crate::domain::settings::Settings;
+use crate::exit;
+use crate::plan::JobPlan;
+use crate::rehearse::{self, Look};
+
+/// Reads the jobs that a rehearsal asks for, in the environment of its ranks.
+struct Reader {
+    environment: Environment,
+    findings: Diagnostics,
+}
+
+impl Reader {
+    fn read(&self, job: &JobArgs) -> Result<Job, u8> {
+        Job::read_with(job, &[], self.environment.clone(), self.findings.clone())
+    }
+}
+
+impl Look for Reader {
+    fn settings(&self, job: &JobArgs) -> Result<Settings, u8> {
+        self.read(job).map(|job| job.settings)
+    }
+
+    fn plan(&self, args: &JobArgs, last: bool) -> Result<(JobPlan, Environment), u8> {
+        let mut job = self.read(args)?;
+        let (plan, _) = job.plan()?;
+        if !args.no_check {
+            let gpus = job.settings.gpus_per_node.value;
+            for worker in &plan.workers {
+                job.findings.extend(check_worker(worker, gpus));
+            }
+        }
+        if (last || job.findings.has_errors()) && job.refuses(NOTHING_STARTED) {
+            return Err(exit::USAGE);
+        }
+        Ok((plan, job.environment))
+    }
+}
+
+/// `atom-launch rehearse [options] [-- WORKLOAD…]`
+pub(super) fn rehearse_command(args: &RehearseArgs, words: &[OsString]) -> anyhow::Result<u8> {
+    talk(args.job.verbose, args.job.quiet);
+    let (environment, findings) = Job::surroundings(args.env_file.env_file.as_deref());
+    let reader = Reader {
+        environment: rehearse::environment(&environment),
+        findings,
+    };
+    rehearse::rehearse(args, &rehearse::own_words(words), &reader)
+}

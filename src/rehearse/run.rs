@@ -1,0 +1,401 @@
+//! Starts the ranks, hands on signals, shows their talk, ends everything, and says how it went. Decisions are in `conduct`.
+
+use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::os::unix::process::CommandExt as _;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::time::{Duration, Instant};
+
+use anyhow::Context as _;
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use super::acting::say;
+use super::cast::{Cast, Look, NoCast, faults};
+use super::conduct::{Conductor, Order};
+use super::faults::{Fault, Kind};
+use super::scene::{self, Scene};
+use super::words::Given;
+use super::{RANK, helpers, sweep};
+use crate::cli::RehearseArgs;
+use crate::domain::diagnostic::Diagnostics;
+use crate::exit;
+use crate::render;
+
+/// How often wishes for a stranger are looked for, where there can be any.
+const TICK: Duration = Duration::from_millis(20);
+/// Longest sleep: an end that was missed is seen then.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// How long the last words of ended ranks may take.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+/// Longest piece of a line that is shown at once.
+const PIECE: u64 = 64 << 10;
+/// A rank's own grace time where none is given.
+const GRACE: f64 = 20.0;
+
+/// What happens.
+enum Event {
+    Signal(i32),
+    /// A rank's stream is at its end.
+    Silent,
+}
+
+/// Rehearse a job; the exit code.
+pub fn rehearse(args: &RehearseArgs, given: &Given, look: &dyn Look) -> anyhow::Result<u8> {
+    let faults = match faults(&args.fault, &args.job) {
+        Ok(faults) => faults,
+        Err(findings) => return Ok(refuse(&findings)),
+    };
+    let cast = match Cast::new(args, given, &faults, look) {
+        Ok(cast) => cast,
+        Err(NoCast::Told(code)) => return Ok(code),
+        Err(NoCast::Findings(findings)) => return Ok(refuse(&findings)),
+        Err(NoCast::Machine(error)) => {
+            say(&format!("error: {error:#}"));
+            return Ok(exit::USAGE);
+        }
+    };
+    if !args.job.quiet {
+        introduce(&cast, &faults);
+    }
+    let grace = args
+        .life
+        .grace
+        .as_deref()
+        .and_then(|text| text.parse().ok());
+    let grace = Duration::try_from_secs_f64(grace.unwrap_or(GRACE)).unwrap_or_default();
+    let mut company = Company::start(&cast, &faults)?;
+    let conductor = company.conduct(Conductor::new(cast.plan.ranks as usize, grace));
+    let left = company.dismiss();
+    match left {
+        0 => {}
+        1 => say("rehearsal: ended 1 process that a rank had left behind"),
+        more => say(&format!(
+            "rehearsal: ended {more} processes that ranks had left behind"
+        )),
+    }
+    conclude(&cast, &conductor);
+    Ok(conductor.code())
+}
+
+fn refuse(findings: &Diagnostics) -> u8 {
+    let colour = render::stderr_colour(crate::input::environment().is_set("NO_COLOR"));
+    render::to_stderr(&render::diagnostic::list(
+        findings,
+        None,
+        colour,
+        "nothing was started",
+    ));
+    exit::USAGE
+}
+
+fn introduce(cast: &Cast, faults: &[Fault]) {
+    let mut rows = Vec::new();
+    for (rank, address) in (0..).zip(&cast.scene.addresses) {
+        rows.push(vec![
+            format!("  rank {rank}"),
+            address.clone(),
+            cast.roles(rank),
+        ]);
+    }
+    let ranks = render::count(cast.scene.addresses.len(), "rank");
+    let mut text = format!(
+        "rehearsal of {}: {ranks}, nothing is computed\n",
+        cast.plan.model
+    );
+    text.push_str(&render::table::aligned(&rows));
+    if let Some(router) = &cast.plan.router {
+        text.push_str(&format!(
+            "  router at http://{}:{}\n",
+            router.node, router.port.value
+        ));
+    }
+    for fault in faults {
+        text.push_str(&format!("  fault: {fault}\n"));
+    }
+    text.push_str(&format!("  logs in {}\n", cast.log_dir.display()));
+    render::to_stderr(&text);
+}
+
+fn conclude(cast: &Cast, conductor: &Conductor) {
+    let mut rows = vec![
+        ["rank", "processes", "outcome", "exit", "seconds"]
+            .map(str::to_owned)
+            .to_vec(),
+    ];
+    for (rank, index) in (0..cast.plan.ranks).zip(0..) {
+        let end = conductor.end(index);
+        rows.push(vec![
+            rank.to_string(),
+            cast.roles(rank),
+            conductor.outcome(index),
+            end.map_or_else(String::new, |end| end.code.to_string()),
+            end.map_or_else(String::new, |end| format!("{:.1}", end.at.as_secs_f64())),
+        ]);
+    }
+    render::to_stderr(&format!("\n{}", render::table::aligned(&rows)));
+    if cast.folder.keep {
+        say(&format!("kept: {}", cast.folder.path.display()));
+    }
+}
+
+/// All processes of the rehearsal.
+struct Company<'a> {
+    cast: &'a Cast,
+    started: Instant,
+    ranks: Vec<Member>,
+    strangers: Vec<Child>,
+    /// Wishes for a stranger that are not granted yet: address, port, and the two files.
+    wishes: Vec<(String, u16, (PathBuf, PathBuf))>,
+    events: Receiver<Event>,
+    /// Streams of ranks that are still open.
+    talking: usize,
+}
+
+struct Member {
+    child: Child,
+    ended: bool,
+}
+
+impl Drop for Company<'_> {
+    /// Whatever way this ends, nothing of ours stays: after a panic too.
+    fn drop(&mut self) {
+        self.order(Order::Kill);
+        sweep::sweep();
+    }
+}
+
+impl<'a> Company<'a> {
+    fn start(cast: &'a Cast, faults: &[Fault]) -> anyhow::Result<Self> {
+        // What a killed rank leaves behind comes to us.
+        prctl::set_child_subreaper(true).context("cannot become the parent of orphans")?;
+        let (sender, events) = mpsc::channel();
+        signals(sender.clone())?;
+        let stolen =
+            |text: &String| Fault::parse(text).is_ok_and(|fault| fault.kind == Kind::PortStolen);
+        let wishes = cast
+            .scene
+            .parts
+            .iter()
+            .filter(|part| !faults.is_empty() && part.faults.iter().any(stolen))
+            .filter_map(|part| {
+                let address = cast.scene.addresses.get(part.rank as usize)?.clone();
+                let files = Scene::stranger(&cast.scene.folder, part.rank, part.port);
+                Some((address, part.port, files))
+            })
+            .collect();
+        let mut company = Self {
+            cast,
+            started: Instant::now(),
+            ranks: Vec::new(),
+            strangers: Vec::new(),
+            wishes,
+            events,
+            talking: 0,
+        };
+        for rank in 0..cast.plan.ranks {
+            company.enter(rank, &sender)?;
+        }
+        Ok(company)
+    }
+
+    fn enter(&mut self, rank: u32, sender: &Sender<Event>) -> anyhow::Result<()> {
+        let mut command = Command::new("/proc/self/exe");
+        command
+            .arg0(RANK)
+            .arg(std::process::id().to_string())
+            .args(self.cast.words(rank))
+            .env_clear()
+            .envs(self.cast.environment.iter())
+            .env(scene::SCENE, Scene::path(&self.cast.scene.folder))
+            .env(scene::RANK, rank.to_string())
+            .stdin(Stdio::null())
+            .stderr(Stdio::piped())
+            // A terminal's Ctrl-C reaches the rehearsal alone, which hands it on.
+            .process_group(0);
+        // Only rank 0 has a workload, whose output is data.
+        command.stdout(if rank == 0 {
+            Stdio::inherit()
+        } else {
+            Stdio::piped()
+        });
+        let mut child = command
+            .spawn()
+            .with_context(|| format!("cannot start rank {rank}"))?;
+        let streams = [
+            child
+                .stdout
+                .take()
+                .map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+            child
+                .stderr
+                .take()
+                .map(|stream| Box::new(stream) as Box<dyn Read + Send>),
+        ];
+        self.ranks.push(Member {
+            child,
+            ended: false,
+        });
+        for stream in streams.into_iter().flatten() {
+            let (sender, prefix) = (sender.clone(), format!("[rank {rank}] "));
+            std::thread::Builder::new()
+                .name(format!("talk-{rank}"))
+                .spawn(move || {
+                    show(stream, &prefix);
+                    // The rehearsal may be over.
+                    let _ = sender.send(Event::Silent);
+                })
+                .context("no thread for a rank's output")?;
+            self.talking += 1;
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.started.elapsed()
+    }
+
+    /// Watch until all ranks have ended.
+    fn conduct(&mut self, mut conductor: Conductor) -> Conductor {
+        loop {
+            self.collect(&mut conductor);
+            if conductor.finished() {
+                return conductor;
+            }
+            self.grant_wishes();
+            if let Some(order) = conductor.due(self.now()) {
+                self.order(order);
+            }
+            let longest = if self.wishes.is_empty() {
+                LONGEST_SLEEP
+            } else {
+                TICK
+            };
+            let left = conductor
+                .deadline()
+                .map_or(longest, |at| at.saturating_sub(self.now()));
+            match self.events.recv_timeout(left.min(longest)) {
+                Ok(Event::Signal(SIGCHLD)) | Err(_) => {}
+                Ok(Event::Silent) => self.talking -= 1,
+                Ok(Event::Signal(number)) => {
+                    say(&format!(
+                        "rehearsal: signal {number}, ending all ranks; once more to kill them"
+                    ));
+                    conductor.signal(self.now(), number);
+                }
+            }
+        }
+    }
+
+    fn collect(&mut self, conductor: &mut Conductor) {
+        let now = self.now();
+        for (rank, member) in self
+            .ranks
+            .iter_mut()
+            .enumerate()
+            .filter(|(_, member)| !member.ended)
+        {
+            let code = match member.child.try_wait() {
+                Ok(Some(status)) => exit::code_of(status),
+                Ok(None) => continue,
+                Err(_) => exit::BUG,
+            };
+            member.ended = true;
+            say(&format!(
+                "rehearsal: rank {rank} ended with {code} after {:.1} s",
+                now.as_secs_f64()
+            ));
+            conductor.ended(now, rank, code);
+        }
+    }
+
+    fn order(&self, order: Order) {
+        let signal = match order {
+            Order::Term => Signal::SIGTERM,
+            Order::Kill => Signal::SIGKILL,
+        };
+        // An id is ours until we have collected the process.
+        for member in self.ranks.iter().filter(|member| !member.ended) {
+            let pid = Pid::from_raw(i32::try_from(member.child.id()).unwrap_or_default());
+            if pid.as_raw() > 0 {
+                let _ = kill(pid, signal);
+            }
+        }
+    }
+
+    fn grant_wishes(&mut self) {
+        let strangers = &mut self.strangers;
+        self.wishes.retain(|(address, port, (wanted, there))| {
+            if !wanted.exists() {
+                return true;
+            }
+            match helpers::start_stranger(address, *port, there) {
+                Ok(child) => strangers.push(child),
+                Err(error) => say(&format!("rehearsal: no stranger: {error}")),
+            }
+            false
+        });
+    }
+
+    /// End what is left; how many processes a rank had left behind.
+    fn dismiss(&mut self) -> usize {
+        for stranger in &mut self.strangers {
+            // One that has ended already is collected all the same.
+            let _ = stranger.kill();
+            let _ = stranger.wait();
+        }
+        let left = sweep::sweep();
+        let end = Instant::now() + LAST_WORDS;
+        while self.talking > 0 {
+            match self
+                .events
+                .recv_timeout(end.saturating_duration_since(Instant::now()))
+            {
+                Ok(Event::Silent) => self.talking -= 1,
+                Ok(Event::Signal(_)) => {}
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        left
+    }
+}
+
+/// Turn signals into events; nothing else happens on them from here on.
+fn signals(sender: Sender<Event>) -> anyhow::Result<()> {
+    let mut signals =
+        Signals::new([SIGCHLD, SIGTERM, SIGINT, SIGHUP]).context("cannot listen to signals")?;
+    std::thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(move || {
+            for number in signals.forever() {
+                if sender.send(Event::Signal(number)).is_err() {
+                    return;
+                }
+            }
+        })
+        .context("no thread for signals")?;
+    Ok(())
+}
+
+/// Show a rank's talk line by line.
+fn show(stream: impl Read, prefix: &str) {
+    let mut reader = BufReader::new(stream);
+    let mut line = Vec::new();
+    loop {
+        line.clear();
+        line.extend_from_slice(prefix.as_bytes());
+        match reader.by_ref().take(PIECE).read_until(b'\n', &mut line) {
+            Ok(0) | Err(_) => return,
+            Ok(_) => {}
+        }
+        if line.last() != Some(&b'\n') {
+            line.push(b'\n');
+        }
+        // Nobody to listen is no reason to stop reading: the rank would stop at a full pipe.
+        let _ = std::io::stderr().lock().write_all(&line);
+    }
+}

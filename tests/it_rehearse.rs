@@ -1,0 +1,411 @@
+//! `atom-launch rehearse` from outside: whole jobs, with and without faults, and nothing left behind.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "the helpers of a test fail as the test does"
+)]
+
+use std::io::{BufRead as _, BufReader, Read};
+use std::os::unix::process::CommandExt as _;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use atom_launch::rehearse::RANK;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+const LIMIT: Duration = Duration::from_mins(1);
+/// What the built-in check prints.
+const ANSWER: &str = "this is a rehearsal and no model has been asked for anything\n";
+
+/// What a rehearsal came to.
+#[derive(Debug)]
+struct Result {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Result {
+    /// Outcome of a rank in the table at the end.
+    fn outcome(&self, rank: u32) -> String {
+        let start = format!("{rank}  ");
+        let row = self
+            .stderr
+            .lines()
+            .rfind(|line| line.starts_with(&start))
+            .unwrap_or_default();
+        let cells: Vec<&str> = row
+            .split("  ")
+            .map(str::trim)
+            .filter(|cell| !cell.is_empty())
+            .collect();
+        cells
+            .get(2)
+            .map_or_else(String::new, |cell| (*cell).to_owned())
+    }
+
+    /// The rehearsal's folder, as it is told at the start.
+    fn folder(&self) -> String {
+        folder_in(&self.stderr)
+    }
+
+    /// No process that knew the rehearsal's folder is left, nor is the folder.
+    fn nothing_is_left(&self) {
+        let folder = self.folder();
+        assert!(!Path::new(&folder).exists(), "{folder}");
+        assert_eq!(processes_of(&folder), Vec::<i32>::new());
+    }
+}
+
+fn folder_in(stderr: &str) -> String {
+    let line = stderr
+        .lines()
+        .find_map(|line| line.strip_prefix("  logs in "))
+        .unwrap();
+    line.strip_suffix("/logs").unwrap().to_owned()
+}
+
+fn processes_of(folder: &str) -> Vec<i32> {
+    let entries = std::fs::read_dir("/proc").unwrap().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    pids.filter(|pid: &i32| {
+        let environ = std::fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
+        environ
+            .windows(folder.len())
+            .any(|part| part == folder.as_bytes())
+    })
+    .collect()
+}
+
+fn command(words: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_atom-launch"));
+    command.arg("rehearse").args(["--model", "DeepSeek-V4-Pro"]);
+    command
+        .args(["--load-time", "300ms", "--poll-interval", "0.2"])
+        .args(words);
+    command
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap());
+    command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Read a stream to its end beside the wait for the process.
+fn reading(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        if let Some(mut stream) = stream {
+            stream.read_to_string(&mut text).unwrap();
+        }
+        text
+    })
+}
+
+/// Wait for the end of a rehearsal; one that takes too long is asked to end, and fails the test by its code.
+fn finish(mut child: Child) -> Result {
+    let stdout = reading(child.stdout.take());
+    let stderr = reading(child.stderr.take());
+    let end = Instant::now() + LIMIT;
+    let mut asked = false;
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        if !asked && Instant::now() >= end {
+            asked = true;
+            signal(&child, Signal::SIGTERM);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    };
+    Result {
+        code: status.code(),
+        stdout: stdout.join().unwrap(),
+        stderr: stderr.join().unwrap(),
+    }
+}
+
+fn rehearse(words: &[&str]) -> Result {
+    let child = command(words).spawn().unwrap();
+    finish(child)
+}
+
+/// Start one whose workload says that it runs.
+fn running(words: &[&str]) -> Child {
+    let mut all = words.to_vec();
+    all.extend(["--", "sh", "-c", "echo running; exec sleep 50"]);
+    command(&all).spawn().unwrap()
+}
+
+/// Wait for the workload's first line, and hand the rest of the streams back.
+fn first_line(child: &mut Child) -> String {
+    let mut line = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    out.read_line(&mut line).unwrap();
+    line
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+}
+
+#[test]
+fn all_problems_of_all_faults_are_told_before_anything_starts() {
+    let result = rehearse(&["--fault", "rank=x kind=kill", "--fault", "who"]);
+    assert_eq!(result.code, Some(2));
+    assert_eq!(
+        result.stderr.matches("error[bad-fault]: fault").count(),
+        4,
+        "{}",
+        result.stderr
+    );
+    assert!(
+        result.stderr.ends_with("nothing was started\n"),
+        "{}",
+        result.stderr
+    );
+}
+
+#[test]
+fn a_fault_of_nobody_names_everybody() {
+    let result = rehearse(&["--fault", "rank=7 kind=kill"]);
+    assert_eq!(result.code, Some(2));
+    assert_eq!(
+        result.stderr.lines().next(),
+        Some(
+            "error[bad-fault]: fault `rank=7 kind=kill`: concerns no process of this job: prefill-0 (rank 0), decode-1 (rank 1), router (rank 0)"
+        )
+    );
+}
+
+#[test]
+fn a_job_that_cannot_be_is_told_once_and_not_by_every_rank() {
+    let result = rehearse(&["--tp", "16"]);
+    assert_eq!(result.code, Some(2));
+    assert!(!result.stderr.contains("[rank"), "{}", result.stderr);
+}
+
+#[test]
+fn a_rank_is_this_program_and_starts_only_for_its_parent() {
+    let start = |parent: u32| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atom-launch"));
+        command.arg0(RANK).args([&parent.to_string(), "--version"]);
+        command.output().unwrap()
+    };
+    let own = start(std::process::id());
+    assert!(own.stdout.starts_with(b"atom-launch "));
+    assert_eq!(start(1).status.code(), Some(70));
+}
+
+#[test]
+fn a_whole_job_needs_no_more_than_a_model() {
+    let result = rehearse(&["--mode", "ep-dp"]);
+    assert_eq!(result.code, Some(0), "{}", result.stderr);
+    assert_eq!(result.stdout, ANSWER);
+    assert_eq!(
+        (result.outcome(0).as_str(), result.outcome(1).as_str()),
+        ("done", "done")
+    );
+    result.nothing_is_left();
+}
+
+#[test]
+fn every_layout_and_a_lone_server_can_be_rehearsed() {
+    let job = [
+        "--prefill-workers",
+        "2",
+        "--decode-workers",
+        "2",
+        "--tp",
+        "2",
+        "--layout",
+    ];
+    for (layout, ranks) in [
+        ("spread", 4),
+        ("prefill-packed", 3),
+        ("decode-packed", 3),
+        ("packed", 1),
+    ] {
+        let mut words = job.to_vec();
+        words.push(layout);
+        let result = rehearse(&words);
+        assert_eq!(result.code, Some(0), "{layout}: {}", result.stderr);
+        assert_eq!(result.outcome(ranks - 1), "done", "{layout}");
+        assert_eq!(result.outcome(ranks), "", "{layout}");
+        result.nothing_is_left();
+    }
+    let alone = rehearse(&["--role", "standalone", "--mode", "tp-dp"]);
+    assert_eq!(
+        (alone.code, alone.stdout.as_str()),
+        (Some(0), ANSWER),
+        "{}",
+        alone.stderr
+    );
+    alone.nothing_is_left();
+}
+
+#[test]
+fn the_workload_gives_output_and_code() {
+    let result = rehearse(&["--", "sh", "-c", "echo data; echo talk >&2; exit 7"]);
+    assert_eq!(
+        (result.code, result.stdout.as_str()),
+        (Some(7), "data\n"),
+        "{}",
+        result.stderr
+    );
+    assert!(result.stderr.contains("talk"));
+    result.nothing_is_left();
+}
+
+#[test]
+fn faults_end_the_job_with_the_code_of_the_rank_that_failed() {
+    let sleeping = ["--", "sleep", "50"];
+    for (fault, rank, code) in [
+        ("rank=1 kind=crash:3 at=100ms", 1, 3),
+        ("role=prefill kind=crash:4 at=ready+100ms", 0, 4),
+        ("role=decode kind=kill at=workload+200ms", 1, 137),
+        ("kind=router-crash at=workload", 0, 1),
+        ("rank=1 kind=port-stolen", 1, 1),
+    ] {
+        let mut words = vec!["--fault", fault];
+        words.extend(sleeping);
+        let result = rehearse(&words);
+        assert_eq!(
+            (result.code, result.outcome(rank).as_str()),
+            (Some(code), "failed"),
+            "{fault}: {}",
+            result.stderr
+        );
+        result.nothing_is_left();
+    }
+}
+
+#[test]
+fn what_never_comes_runs_into_the_time_limit() {
+    let words = [
+        "--wait-server-timeout",
+        "2",
+        "--fault",
+        "rank=1 kind=never-ready",
+    ];
+    let result = rehearse(&words);
+    assert_eq!(
+        (result.code, result.outcome(0).as_str()),
+        (Some(69), "failed"),
+        "{}",
+        result.stderr
+    );
+    result.nothing_is_left();
+}
+
+#[test]
+fn a_dead_engine_fails_the_job_and_a_slow_load_does_not() {
+    let dead = rehearse(&[
+        "--engine-death-grace",
+        "1",
+        "--fault",
+        "rank=1 kind=engine-death",
+    ]);
+    assert_eq!(dead.outcome(1), "failed", "{}", dead.stderr);
+    assert_eq!(dead.code, Some(69), "{}", dead.stderr);
+    dead.nothing_is_left();
+    let slow = rehearse(&[
+        "--engine-death-grace",
+        "1",
+        "--smoke",
+        "--fault",
+        "role=decode kind=slow-load:3s",
+        "--fault",
+        "role=prefill kind=slow-health:400ms",
+    ]);
+    assert_eq!(
+        (slow.code, slow.stdout.as_str()),
+        (Some(0), ANSWER),
+        "{}",
+        slow.stderr
+    );
+    slow.nothing_is_left();
+}
+
+#[test]
+fn orphans_and_the_deaf_do_not_survive() {
+    let result = rehearse(&[
+        "--grace",
+        "1",
+        "--fault",
+        "role=prefill kind=fork-orphan",
+        "--fault",
+        "role=decode kind=setsid-orphan",
+        "--fault",
+        "role=decode kind=ignore-term",
+    ]);
+    assert_eq!(result.code, Some(0), "{}", result.stderr);
+    result.nothing_is_left();
+}
+
+#[test]
+fn one_interrupt_ends_it_and_a_second_kills() {
+    let mut child = running(&[]);
+    assert_eq!(first_line(&mut child), "running\n");
+    signal(&child, Signal::SIGINT);
+    let result = finish(child);
+    assert_eq!(result.code, Some(130), "{}", result.stderr);
+    assert_eq!(result.outcome(1), "ended by signal 2");
+    result.nothing_is_left();
+
+    let mut child = running(&["--grace", "40", "--fault", "role=decode kind=ignore-term"]);
+    assert_eq!(first_line(&mut child), "running\n");
+    let started = Instant::now();
+    signal(&child, Signal::SIGTERM);
+    std::thread::sleep(Duration::from_millis(300));
+    signal(&child, Signal::SIGTERM);
+    let result = finish(child);
+    assert_eq!(result.code, Some(143), "{}", result.stderr);
+    assert!(started.elapsed() < Duration::from_secs(20));
+    result.nothing_is_left();
+}
+
+#[test]
+fn a_killed_rehearsal_takes_its_ranks_along() {
+    let mut child = running(&[]);
+    let mut errors = BufReader::new(child.stderr.take().unwrap());
+    let mut told = String::new();
+    while !told.contains("  logs in ") {
+        errors.read_line(&mut told).unwrap();
+    }
+    // The ranks must not stop at a full pipe.
+    let drain = std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+    assert_eq!(first_line(&mut child), "running\n");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let folder = folder_in(&told);
+    let end = Instant::now() + LIMIT;
+    while !processes_of(&folder).is_empty() {
+        assert!(Instant::now() < end, "{:?}", processes_of(&folder));
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+    drain.join().unwrap().unwrap();
+}
+
+#[test]
+fn logs_stay_where_they_are_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().join("logs");
+    let result = rehearse(&["--log-dir", logs.to_str().unwrap()]);
+    assert_eq!(result.code, Some(0), "{}", result.stderr);
+    for name in [
+        "prefill-0.log",
+        "decode-1.log",
+        "router-0.log",
+        "launch-rank0.json",
+        "launch-rank1.json",
+    ] {
+        assert!(logs.join(name).is_file(), "{name}");
+    }
+}

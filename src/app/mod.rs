@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::check::worker as check_worker;
+use crate::check::{self as checks, worker as check_worker};
 use crate::cli::{Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat};
 use crate::domain::diagnostic::{Diagnostics, nearest};
 use crate::domain::environment::Environment;
@@ -23,6 +23,7 @@ use crate::explain;
 use crate::rehearse::stand_in;
 use crate::render;
 use crate::run::exec;
+use check::check_command;
 use job::{Job, own_worker};
 
 /// Nothing happened before this failure.
@@ -51,7 +52,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Node(args)) => node::node_command(&args),
         Some(Command::Plan(args)) => plan_command(&args),
         Some(Command::Explain(args)) => explain_command(&args),
-        Some(Command::Check(args)) => check::check_command(&args),
+        Some(Command::Check(args)) => check_command(&args),
         Some(Command::Models(args)) => files::models_command(&args),
         Some(Command::Diff(args)) => files::diff_command(&args),
         Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
@@ -129,6 +130,9 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     if !args.job.no_check {
         let gpus = job.settings.gpus_per_node.value;
         job.findings.extend(check_worker(worker, gpus));
+        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
+        let more = checks::job(&plan, devices);
+        job.findings.extend(more);
     }
     if job.refuses(NOTHING_STARTED) {
         return Ok(exit::USAGE);
@@ -171,6 +175,9 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
             let gpus = job.settings.gpus_per_node.value;
             job.findings.extend(check_worker(worker, gpus));
         }
+        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
+        let more = checks::job(&plan, devices);
+        job.findings.extend(more);
     }
     if job.refuses("there is no plan") {
         return Ok(exit::USAGE);

@@ -7,7 +7,7 @@ use anyhow::Context as _;
 
 use super::job::Job;
 use super::print;
-use crate::check::worker as check_worker;
+use crate::check::{job as check_job, worker as check_worker};
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::{NO_ADDRESSES, WHICH_WORKER};
 use crate::domain::command::last_value;
@@ -76,6 +76,9 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         for worker in plan.workers_of(rank) {
             job.findings.extend(check_worker(worker, gpus));
         }
+        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
+        let of_job = check_job(&plan, devices);
+        job.findings.extend(of_job);
     }
     if job.refuses("nothing was started") {
         if !args.dry_run && placement.rank == Some(rank) {

@@ -18,8 +18,30 @@ pub(super) fn completions_command(args: &CompletionsArgs) -> anyhow::Result<u8> 
     command = with_models(command, &names);
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "atom-launch", &mut script);
+    let script = mended(args.shell, script);
     render::to_stdout(&script).context("cannot write to stdout")?;
     Ok(exit::OK)
+}
+
+/// Put right what clap_complete 4.6 gets wrong for a program like ours.
+///
+/// Bash: with a dash in the program's name, the parts of a subcommand have two names, so that none is found. Fish: behind an option
+/// that still lacks its value no subcommand is recognised as missing, so that files are offered instead of the option's values.
+fn mended(shell: clap_complete::Shell, script: Vec<u8>) -> Vec<u8> {
+    const FISH: &str = "argparse -s (__fish_atom_launch_global_optspecs) -- $cmd 2>/dev/null\n";
+    match String::from_utf8(script) {
+        Ok(text) if shell == clap_complete::Shell::Bash => text
+            .replace("atom__subcmd__launch", "atom__launch")
+            .into_bytes(),
+        Ok(text) if shell == clap_complete::Shell::Fish => text
+            .replace(
+                FISH,
+                &format!("{FISH}    or argparse -s (__fish_atom_launch_global_optspecs) -- $cmd[1..-2] 2>/dev/null\n"),
+            )
+            .into_bytes(),
+        Ok(text) => text.into_bytes(),
+        Err(error) => error.into_bytes(),
+    }
 }
 
 /// `--model` with the known names as its values, here and in every subcommand.

@@ -16,15 +16,45 @@ use crate::domain::provenance::Sourced;
 use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
 use crate::input::settings;
-use crate::resolve::{self, Inputs, child_env, parallel, topology};
+use crate::resolve::topology::{self, Placement};
+use crate::resolve::{self, Inputs, child_env, parallel};
 
 /// Resolves entries in surroundings that are the same on every machine.
 pub(super) struct Checker<'a> {
     models: &'a ModelsFile,
     table: &'a Table,
-    settings: Settings,
+    cases: Vec<Case>,
     environment: Environment,
     host: HostFacts,
+}
+
+/// A mode and role with all that does not depend on the entry, resolved once.
+struct Case {
+    mode: Mode,
+    role: Role,
+    settings: Settings,
+    placement: Placement,
+}
+
+impl Case {
+    fn new(base: &Settings, environment: &Environment, mode: Mode, role: Role) -> Self {
+        let mut settings = base.clone();
+        settings.role = Some(Sourced::default_of(role));
+        for setting in [
+            &mut settings.mode.prefill,
+            &mut settings.mode.decode,
+            &mut settings.mode.standalone,
+        ] {
+            setting.value = mode;
+        }
+        let placement = topology::place(&settings, environment, &mut Diagnostics::default());
+        Self {
+            mode,
+            role,
+            settings,
+            placement,
+        }
+    }
 }
 
 impl<'a> Checker<'a> {
@@ -36,20 +66,33 @@ impl<'a> Checker<'a> {
         };
         let environment = Environment::default();
         let (settings, _) = settings::read(&args, &environment);
+        let cases = Mode::ALL
+            .into_iter()
+            .flat_map(|mode| Role::ALL.map(|role| (mode, role)))
+            .map(|(mode, role)| Case::new(&settings, &environment, mode, role))
+            .collect();
         Self {
             models,
             table,
-            settings,
+            cases,
             environment,
             host: HostFacts::default(),
         }
     }
 
     /// All findings about one entry.
-    pub(super) fn entry(&self, entry: &ModelEntry, found: &mut Diagnostics) {
+    pub(super) fn entry(&mut self, entry: &ModelEntry, found: &mut Diagnostics) {
         let mtp_works = self.mtp_flags(entry, found);
         for (field, words) in entry.words() {
             self.field(field, words, mtp_works, found);
+            for word in words
+                .words
+                .iter()
+                .filter(|word| env::has_password(&word.value))
+            {
+                let within = format!(" in `{field}`");
+                found.push(env::password("a word", &within, Place::File(word.span)));
+            }
         }
         env::of_entry(entry, found);
         let mut runnable = BTreeSet::new();
@@ -73,6 +116,7 @@ impl<'a> Checker<'a> {
         self.commands(entry, &runnable, mtp_works, found);
         blurred_modes(entry, found);
         without_effect(entry, &runnable, found);
+        nothing_to_replace(entry, found);
     }
 
     /// `mtp_flags` must end in the option that waits for the number of tokens. Returns whether it does.
@@ -94,7 +138,8 @@ impl<'a> Checker<'a> {
                     .option
                     .is_some_and(|option| option.dest == "num_speculative_tokens")
         });
-        if !waits {
+        // A server without the option is another finding.
+        if !waits && !same_option(line.words[last], "--num-speculative-tokens") {
             let span = words.words[last].span;
             found.push(
                 Diagnostic::error(
@@ -134,75 +179,106 @@ impl<'a> Checker<'a> {
 
     /// Constraints on every command that can come of the entry, and modes that come out the same.
     fn commands(
-        &self,
+        &mut self,
         entry: &ModelEntry,
         runnable: &BTreeSet<(Mode, Role)>,
         mtp_works: bool,
         found: &mut Diagnostics,
     ) {
-        let mut plain: Vec<(Mode, Role, Command)> = Vec::new();
-        for (mode, role) in runnable {
-            for mtp in [0, 1] {
-                if mtp > 0 && !mtp_works {
-                    continue;
-                }
-                let command = self.resolve(entry, *mode, *role, mtp);
+        let mut resolved: Vec<(Mode, Role, Command)> = Vec::new();
+        let by_role = has_fields_by_role(entry);
+        // With speculation a command has all the words that it has without, unless some of them wait for a method.
+        let numbers: &[u32] = match (mtp_works, speculates_elsewhere(entry)) {
+            (false, _) => &[0],
+            (true, false) => &[1],
+            (true, true) => &[1, 0],
+        };
+        for position in 0..self.cases.len() {
+            let (mode, role) = (self.cases[position].mode, self.cases[position].role);
+            // Without fields by role all roles have the same words, and a decode worker the most rules.
+            if !runnable.contains(&(mode, role)) || !by_role && role != Role::Decode {
+                continue;
+            }
+            for mtp in numbers {
+                let command = self.resolve(entry, position, *mtp);
                 let line = Line::of(&command.args).without_module();
                 let parsed = argparse::parse(&line.words, self.table);
                 let case = constraints::Case {
-                    role: *role,
+                    role,
                     gpus: None,
                     env: &command.env,
                 };
-                let mut more = Diagnostics::default();
-                constraints::all(&line, &parsed, case, &mut more);
+                let mut of_command = Diagnostics::default();
+                constraints::all(&line, &parsed, case, &mut of_command);
+                words::repeated_across_fields(&line, &parsed, &mut of_command);
+                words::lacking(&line, &parsed, found);
                 // Findings without a place in the file are about defaults, not about the file.
-                for finding in more
+                for finding in of_command
                     .0
                     .into_iter()
                     .filter(|finding| matches!(finding.place, Place::File(_)))
                 {
                     found.push(finding);
                 }
-                if mtp == 0 {
-                    plain.push((*mode, *role, command));
+                if *mtp == numbers[0] {
+                    resolved.push((mode, role, command));
                 }
             }
         }
-        identical_modes(entry, &plain, found);
+        identical_modes(entry, &resolved, found);
     }
 
-    fn resolve(&self, entry: &ModelEntry, mode: Mode, role: Role, mtp: u32) -> Command {
-        let mut settings = self.settings.clone();
+    fn resolve(&mut self, entry: &ModelEntry, case: usize, mtp: u32) -> Command {
+        let settings = &mut self.cases[case].settings;
         settings.model = Some(Sourced::default_of(entry.name.value.clone()));
-        settings.role = Some(Sourced::default_of(role));
-        for setting in [
-            &mut settings.mode.prefill,
-            &mut settings.mode.decode,
-            &mut settings.mode.standalone,
-        ] {
-            setting.value = mode;
-        }
         settings.mtp.value = mtp;
-        let mut ignored = Diagnostics::default();
-        let placement = topology::place(&settings, &self.environment, &mut ignored);
+        let case = &self.cases[case];
         let inputs = Inputs {
-            settings: &settings,
+            settings: &case.settings,
             models: self.models,
             entry,
             environment: &self.environment,
             host: &self.host,
             folder: &ModelFolder::Plain,
         };
-        resolve::server::worker(inputs, &placement, &placement.slots[0], &mut ignored).command
+        let mut ignored = Diagnostics::default();
+        let slot = &case.placement.slots[0];
+        resolve::server::worker(inputs, &case.placement, slot, &mut ignored).command
     }
 }
 
+/// Whether any field holds for one role alone.
+fn has_fields_by_role(entry: &ModelEntry) -> bool {
+    let of_role = |field: &str| field.starts_with("prefill_") || field.starts_with("decode_");
+    entry.words().any(|(field, _)| of_role(field)) || entry.pairs().any(|(field, _)| of_role(field))
+}
+
+/// Whether speculative options stand outside `mtp_flags`, where they count without it as well.
+fn speculates_elsewhere(entry: &ModelEntry) -> bool {
+    const OPTIONS: &[&str] = &[
+        "--method",
+        "--draft",
+        "--num-spec",
+        "--num_spec",
+        "--spec",
+        "--dspark",
+    ];
+    entry
+        .words()
+        .filter(|(field, _)| *field != "mtp_flags")
+        .flat_map(|(_, words)| &words.words)
+        .any(|word| OPTIONS.iter().any(|option| word.value.starts_with(option)))
+}
+
 /// Two modes with the same words and variables in every role: one of them is not what it says.
-fn identical_modes(entry: &ModelEntry, plain: &[(Mode, Role, Command)], found: &mut Diagnostics) {
+fn identical_modes(
+    entry: &ModelEntry,
+    resolved: &[(Mode, Role, Command)],
+    found: &mut Diagnostics,
+) {
     type Looks<'c> = (Role, Vec<&'c str>, Vec<(&'c str, &'c str)>);
     let of = |mode: Mode| -> Vec<Looks<'_>> {
-        plain
+        resolved
             .iter()
             .filter(|(of, ..)| *of == mode)
             .map(|(_, role, command)| {
@@ -313,6 +389,37 @@ fn without_effect(entry: &ModelEntry, runnable: &BTreeSet<(Mode, Role)>, found: 
             config.0.span,
             "online_quant_dpa_config",
             "the model runs in no mode with data-parallel attention",
+        );
+    }
+}
+
+/// Fields that say what holds without them: an empty role field where there is nothing to replace, a folder with the model's own name.
+fn nothing_to_replace(entry: &ModelEntry, found: &mut Diagnostics) {
+    for (field, words) in entry.words().filter(|(_, words)| words.words.is_empty()) {
+        let Some(shared) = field
+            .strip_prefix("prefill_")
+            .or_else(|| field.strip_prefix("decode_"))
+        else {
+            continue;
+        };
+        let replaces = entry
+            .words()
+            .any(|(other, words)| other == shared && !words.words.is_empty());
+        if !replaces {
+            found.push(
+                Diagnostic::warning(codes::FIELD_WITHOUT_EFFECT, Place::File(words.span), format!("`{field}` of model `{}` is empty, and there is no `{shared}` that it would replace", entry.name.value))
+                    .help("remove it"),
+            );
+        }
+    }
+    if let Some(folder) = entry
+        .hf_dir
+        .as_ref()
+        .filter(|folder| folder.0.value == entry.name.value)
+    {
+        found.push(
+            Diagnostic::warning(codes::FIELD_WITHOUT_EFFECT, Place::File(folder.0.span), format!("`hf_dir` of model `{}` is the model's own name, which is the folder without it", entry.name.value))
+                .help("remove it"),
         );
     }
 }

@@ -6,7 +6,7 @@ use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{ModelEntry, Pair};
 use crate::domain::provenance::Source;
-use crate::domain::secret::is_secret_name;
+use crate::domain::secret::{hide_url_passwords, is_secret_name};
 use crate::input::models_file::visible;
 
 /// Variables that change which code is loaded.
@@ -78,9 +78,26 @@ fn twice(pair: &Pair, earlier: &Pair, within: &str, found: &mut Diagnostics) {
     }
 }
 
+/// Whether a text holds a URL with a password.
+pub(super) fn has_password(text: &str) -> bool {
+    text.contains("://") && hide_url_passwords(text) != text
+}
+
+pub(super) fn password(what: &str, within: &str, place: Place) -> Diagnostic {
+    Diagnostic::warning(
+        codes::SECRET_IN_FILE,
+        place,
+        format!("{what}{within} holds a URL with a password, and this file is shared"),
+    )
+    .help("export it in the job; the server inherits it, and the launcher shows it nowhere")
+}
+
 /// What belongs in no file that others read.
 fn in_file(pair: &Pair, within: &str, found: &mut Diagnostics) {
     let place = Place::File(pair.span);
+    if has_password(&pair.value) {
+        found.push(password(&pair.name, within, place.clone()));
+    }
     if is_secret_name(&pair.name) && !pair.value.is_empty() {
         found.push(
             Diagnostic::warning(
@@ -117,7 +134,7 @@ fn in_file(pair: &Pair, within: &str, found: &mut Diagnostics) {
     }
 }
 
-/// Whether anything reads the name.
+/// Whether anything reads the name. C10, E12: the table says which variables have no effect, and why.
 fn name(name: &str, place: &Place, within: &str, found: &mut Diagnostics) {
     if let Some(gone) = environment::removed(name) {
         let instead = gone
@@ -148,7 +165,8 @@ fn name(name: &str, place: &Place, within: &str, found: &mut Diagnostics) {
         return;
     }
     if environment::unread(name).is_some() {
-        let message = format!("{name}{within} has no effect: nothing in ATOM reads it");
+        let message =
+            format!("{name}{within} has no effect: nothing on ATOM's main branch reads it");
         found.push(Diagnostic::warning(
             codes::ENV_WITHOUT_EFFECT,
             place.clone(),
@@ -158,7 +176,11 @@ fn name(name: &str, place: &Place, within: &str, found: &mut Diagnostics) {
     }
     match environment::variable(name) {
         Some(var) if !var.has_effect() => {
-            let message = format!("{name}{within} has no effect: {}", var.note);
+            let why = var
+                .note
+                .strip_prefix("no effect on the server: ")
+                .unwrap_or(var.note);
+            let message = format!("{name}{within} has no effect: {why}");
             found.push(Diagnostic::warning(
                 codes::ENV_WITHOUT_EFFECT,
                 place.clone(),
@@ -196,29 +218,30 @@ fn value(name: &str, value: &str, place: &Place, within: &str, found: &mut Diagn
         return;
     };
     let shown = visible(value);
-    let error = |wanted: &str| {
+    let error = |wanted: &str, otherwise: &str| {
         Diagnostic::error(
             codes::BAD_VARIABLE_VALUE,
             place.clone(),
-            format!("{name}{within} must be {wanted}, found `{shown}`"),
+            format!("{name}{within} must be {wanted}, found `{shown}`{otherwise}"),
         )
     };
     let finding = match var.kind {
         EnvKind::Int | EnvKind::NonZero if value.trim().parse::<i64>().is_err() => Some(error(
-            "a whole number: the server raises on anything else, often after the weights are loaded",
+            "a whole number",
+            ": the server fails when it reads it, often after the weights are loaded",
         )),
         EnvKind::Float if value.trim().parse::<f64>().is_err() => {
-            Some(error("a number: the server raises on anything else"))
+            Some(error("a number", ": the server fails when it reads it"))
         }
         EnvKind::Ints
             if !value
                 .split(',')
                 .all(|part| part.trim().parse::<i64>().is_ok()) =>
         {
-            Some(error("whole numbers with commas between"))
+            Some(error("whole numbers with commas between", ""))
         }
         EnvKind::Choice(words) if !words.contains(&value) => {
-            Some(error(&format!("one of {}", words.join(", "))))
+            Some(error(&format!("one of {}", words.join(", ")), ""))
         }
         EnvKind::TrueWhen { texts, ignore_case }
             if reads_other_way(value, texts, ignore_case, true) =>

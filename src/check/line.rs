@@ -24,12 +24,17 @@ pub(super) enum Origin<'a> {
 pub(super) struct Line<'a> {
     pub(super) words: Vec<&'a str>,
     origins: Vec<Origin<'a>>,
+    /// Whether this is a whole command rather than one field of the file.
+    pub(super) whole: bool,
 }
 
 impl<'a> Line<'a> {
     /// Of resolved argument groups.
     pub(super) fn of(groups: &'a [ArgGroup]) -> Self {
-        let mut line = Self::default();
+        let mut line = Self {
+            whole: true,
+            ..Self::default()
+        };
         for group in groups {
             for (position, word) in group.words.iter().enumerate() {
                 line.words.push(word);
@@ -61,6 +66,7 @@ impl<'a> Line<'a> {
                 .iter()
                 .map(|word| Origin::Field(field, Some(word.span)))
                 .collect(),
+            whole: false,
         }
     }
 

@@ -1,19 +1,21 @@
 //! Find the mistake before eight GPUs load for it: everything about a models file or a resolved command that can be known beforehand.
 //!
 //! `words.rs` reads words as the server's parser does, `constraints/` knows what the server enforces after parsing, `env.rs` its
-//! variables, `entry.rs` what only a whole entry shows. `domain/codes.rs` describes every kind of finding. Asks `resolve`, repeats no rule of it.
+//! variables, `entry.rs` what only a whole entry shows, `job.rs` and `router.rs` what only a whole job shows. `domain/codes.rs` describes every kind of finding. Asks `resolve`, repeats no rule of it.
 
 mod constraints;
 mod entry;
 mod env;
+mod job;
 mod line;
+mod router;
 mod words;
 
 use crate::atom::table::Table;
 use crate::domain::codes;
 use crate::domain::diagnostic::{Code, Diagnostics, Severity};
 use crate::domain::models::ModelsFile;
-use crate::plan::WorkerPlan;
+use crate::plan::{JobPlan, WorkerPlan};
 
 /// Findings about one resolved worker: its words as the server's parser reads them, and what the server enforces afterwards.
 ///
@@ -34,6 +36,13 @@ pub fn worker(worker: &WorkerPlan, gpus_per_node: u32) -> Diagnostics {
     };
     constraints::all(&line, &parsed, case, &mut found);
     env::of_command(&worker.command.env, &mut found);
+    found
+}
+
+/// Findings about a whole job, besides those of its workers. `devices` is HIP_VISIBLE_DEVICES as the servers inherit it.
+pub fn job(plan: &JobPlan, devices: Option<&str>) -> Diagnostics {
+    let mut found = Diagnostics::default();
+    job::check(plan, devices, &mut found);
     found
 }
 
@@ -80,11 +89,13 @@ pub fn file(
     table: &Table,
     filter: &Filter,
 ) -> Diagnostics {
-    let mut found = loading;
-    found.extend(notes);
-    let checker = entry::Checker::new(models, table);
+    let mut found = loading.0;
+    found.extend(notes.0);
+    let mut checker = entry::Checker::new(models, table);
     for entry in &models.entries {
-        checker.entry(entry, &mut found);
+        let mut of_entry = Diagnostics::default();
+        checker.entry(entry, &mut of_entry);
+        found.extend(of_entry.0);
     }
-    filter.apply(found)
+    filter.apply(Diagnostics(found).unique())
 }

@@ -4,26 +4,29 @@ use super::line::{Line, Origin, is_extra};
 use crate::atom::argparse::{Hint, Occurrence, Parsed, Problem, ProblemKind};
 use crate::atom::table::Arity;
 use crate::domain::codes;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics};
+use crate::domain::command::same_option;
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::secret;
 use crate::input::models_file::visible;
 
 /// Options that describe the worker itself: the launcher sets them, and nobody else may.
 const IDENTITY: &[(&str, &str)] = &[
-    ("model", "`--model-path`, MODEL_DIR, or the field `hf_dir`"),
-    ("host", "nothing: it is always 0.0.0.0"),
+    (
+        "model",
+        "give atom-launch `--model-path` or MODEL_DIR, or write the field `hf_dir`",
+    ),
+    ("host", "remove it: it is always 0.0.0.0"),
     (
         "server_port",
-        "`--server-port`, PREFILL_PORT or DECODE_PORT",
+        "give atom-launch `--prefill-port`, `--decode-port` or `--server-port`, or PREFILL_PORT or DECODE_PORT",
     ),
-    ("trust_remote_code", "nothing: it is always passed"),
     (
         "tensor_parallel_size",
-        "`--tp`, PREFILL_TP_SIZE or DECODE_TP_SIZE",
+        "give atom-launch `--tp`, PREFILL_TP_SIZE or DECODE_TP_SIZE",
     ),
     (
         "kv_transfer_config",
-        "`--prefill-kv-transfer-config` or `--decode-kv-transfer-config`",
+        "give atom-launch `--prefill-kv-transfer-config` or `--decode-kv-transfer-config`",
     ),
 ];
 
@@ -40,6 +43,9 @@ const OWN_FIELD: &[(&str, &str)] = &[
     ("hf_overrides", "hf_overrides"),
 ];
 
+/// Of these, what the launcher passes whether or not the field is there.
+const ALWAYS_PASSED: &[&str] = &["block_size", "gpu_memory_utilization", "max_num_seqs"];
+
 /// A word as it may be shown.
 fn shown(word: &str) -> String {
     let mut text = visible(&secret::hide_url_passwords(word));
@@ -55,12 +61,30 @@ pub(super) fn problems<'p>(
     problems: impl IntoIterator<Item = &'p Problem<'p>>,
     found: &mut Diagnostics,
 ) {
+    // A value behind a flag that is wrong itself would only repeat that.
+    let mut wrong: Option<usize> = None;
     for problem in problems {
+        let follows = matches!(problem.kind, ProblemKind::UnexpectedWord { .. })
+            && wrong.is_some_and(|wrong| wrong + 1 == problem.word);
+        if follows {
+            continue;
+        }
+        let is_flag = matches!(
+            problem.kind,
+            ProblemKind::Unknown { .. }
+                | ProblemKind::Ambiguous { .. }
+                | ProblemKind::RejectedTwin { .. }
+                | ProblemKind::Removed { .. }
+                | ProblemKind::NotYet { .. }
+                | ProblemKind::NotOnMain { .. }
+        );
+        if is_flag {
+            wrong = Some(problem.word);
+        }
         found.push(describe(line, problem));
     }
 }
 
-#[expect(clippy::too_many_lines, reason = "one arm for each kind of problem")]
 fn describe(line: &Line<'_>, problem: &Problem<'_>) -> Diagnostic {
     let word = line.words.get(problem.word).copied().unwrap_or_default();
     let part = word
@@ -87,15 +111,7 @@ fn describe(line: &Line<'_>, problem: &Problem<'_>) -> Diagnostic {
             )
             .help_if(help)
         }
-        ProblemKind::Ambiguous { candidates } => error(
-            codes::AMBIGUOUS_FLAG,
-            format!(
-                "`{}`{within} could be {}",
-                shown(part),
-                candidates.join(", ")
-            ),
-        )
-        .help("write the flag in full"),
+        ProblemKind::Ambiguous { candidates } => ambiguous(line, problem, candidates, part),
         ProblemKind::MissingValue => error(
             codes::MISSING_VALUE,
             format!("`{name}`{within} needs a value"),
@@ -153,9 +169,9 @@ fn describe(line: &Line<'_>, problem: &Problem<'_>) -> Diagnostic {
         .help("`--no-check` starts such an image"),
         ProblemKind::GluedValue { spelling } => error(
             codes::UNKNOWN_FLAG,
-            format!("unknown flag `{}`{within}", shown(part)),
+            format!("unknown flag `{}`{within}", shown(word)),
         )
-        .help(format!("separate the value: `{spelling} …`")),
+        .help(format!("separate the value: `{spelling} {}`", shown(part))),
         ProblemKind::Help => error(
             codes::UNEXPECTED_WORD,
             format!(
@@ -164,6 +180,67 @@ fn describe(line: &Line<'_>, problem: &Problem<'_>) -> Diagnostic {
             ),
         ),
     }
+}
+
+/// Flags of fields of their own and of the launcher itself that the server at hand does not take; `problems` sees only fields of words.
+pub(super) fn lacking(line: &Line<'_>, parsed: &Parsed<'_, '_>, found: &mut Diagnostics) {
+    for problem in &parsed.problems {
+        match line.origin(problem.word) {
+            Origin::Field(field, _)
+                if is_own_field(field)
+                    && !matches!(problem.kind, ProblemKind::UnexpectedWord { .. }) =>
+            {
+                found.push(describe(line, problem));
+            }
+            Origin::Launcher if line.words[problem.word].starts_with('-') => {
+                found.push(Diagnostic::warning(
+                    codes::UNKNOWN_FLAG,
+                    Place::Whole,
+                    format!(
+                        "the launcher passes `{}`, which this server does not take",
+                        line.words[problem.word]
+                    ),
+                ));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// An abbreviation of several flags; of one flag in two spellings it is just as wrong to the parser.
+fn ambiguous(
+    line: &Line<'_>,
+    problem: &Problem<'_>,
+    candidates: &[&str],
+    part: &str,
+) -> Diagnostic {
+    let mut flags: Vec<&str> = Vec::new();
+    for candidate in candidates {
+        if !flags.iter().any(|known| same_option(known, candidate)) {
+            flags.push(candidate);
+        }
+    }
+    let (message, help) = match flags.as_slice() {
+        [only] => (
+            format!(
+                "`{}`{} is no whole flag, and the server does not guess",
+                shown(part),
+                line.within(problem.word)
+            ),
+            format!("write `{only}`"),
+        ),
+        several => (
+            format!(
+                "`{}`{} could be {}",
+                shown(part),
+                line.within(problem.word),
+                several.join(" or ")
+            ),
+            "write the flag in full".to_owned(),
+        ),
+    };
+    let place = line.place(problem.word, &problem.range);
+    Diagnostic::error(codes::AMBIGUOUS_FLAG, place, message).help(help)
 }
 
 fn unexpected(
@@ -261,18 +338,27 @@ pub(super) fn habits(line: &Line<'_>, parsed: &Parsed<'_, '_>, found: &mut Diagn
                 )),
             );
         }
+        // G6
         if occurrence.option.dest == "port" {
             found.push(
                 Diagnostic::warning(codes::PORT_FLAG, place(), format!("`--port`{within} does not move the server: nothing listens there"))
                     .help("the HTTP port is `--server-port`, which the launcher sets from its own options and variables"),
             );
         }
-        launchers_own(line, occurrence, found);
-        repeated(line, parsed, position, found);
+        let before = found.0.len();
+        launchers_own(line, parsed, occurrence, found);
+        if found.0.len() == before {
+            repeated(line, parsed, position, found);
+        }
     }
 }
 
-fn launchers_own(line: &Line<'_>, occurrence: &Occurrence<'_, '_>, found: &mut Diagnostics) {
+fn launchers_own(
+    line: &Line<'_>,
+    parsed: &Parsed<'_, '_>,
+    occurrence: &Occurrence<'_, '_>,
+    found: &mut Diagnostics,
+) {
     let dest = occurrence.option.dest.as_ref();
     let name = occurrence.option.name();
     let within = line.within(occurrence.word);
@@ -281,15 +367,21 @@ fn launchers_own(line: &Line<'_>, occurrence: &Occurrence<'_, '_>, found: &mut D
     let is_setting =
         matches!(line.origin(occurrence.word), Origin::Input(input) if !is_extra(input));
     let own_field = match line.origin(occurrence.word) {
-        Origin::Field(field, _)
-            if OWN_FIELD.iter().any(|(_, own)| *own == field)
-                || field == "online_quant_dpa_config" =>
-        {
-            true
-        }
+        Origin::Field(field, _) if is_own_field(field) => true,
         _ => is_setting,
     };
     if own_field {
+        return;
+    }
+    if dest == "trust_remote_code" {
+        found.push(
+            Diagnostic::warning(
+                codes::LAUNCHER_FLAG,
+                place,
+                format!("`{name}`{within} is always passed by the launcher"),
+            )
+            .help("remove it"),
+        );
         return;
     }
     if let Some((_, instead)) = IDENTITY.iter().find(|(own, _)| *own == dest) {
@@ -299,28 +391,96 @@ fn launchers_own(line: &Line<'_>, occurrence: &Occurrence<'_, '_>, found: &mut D
                 place,
                 format!("`{name}`{within} is set by the launcher itself"),
             )
-            .help(format!("use {instead}")),
+            .help(*instead),
         );
-    } else if let Origin::Field(field, _) = line.origin(occurrence.word) {
-        if let Some((_, own)) = OWN_FIELD.iter().find(|(own, _)| *own == dest) {
-            found.push(
-                Diagnostic::error(codes::LAUNCHER_FLAG, place, format!("`{name}`{within} has a field of its own, whose value or default comes later and wins"))
-                    .help(format!("use the field `{own}`")),
-            );
-        } else if dest == "enable_prefix_caching" {
-            found.push(
-                Diagnostic::error(codes::LAUNCHER_FLAG, place, format!("`{name}`{within} loses: the launcher's own setting of prefix caching comes later"))
-                    .help("use `--prefix-caching on|off` or ENABLE_PREFIX_CACHING"),
-            );
-        } else if field != "mtp_flags" && dest == "num_speculative_tokens" {
-            found.push(
-                Diagnostic::error(
-                    codes::LAUNCHER_FLAG,
-                    place,
-                    format!("`{name}`{within} is set by `--mtp` or DECODE_MTP_SIZE"),
-                )
-                .help("put the speculative flags into `mtp_flags`"),
-            );
+        return;
+    }
+    let Origin::Field(field, _) = line.origin(occurrence.word) else {
+        return;
+    };
+    let of_prefill = field.starts_with("prefill_");
+    let replaced = later_by_launcher(line, parsed, occurrence);
+    if let Some((_, own)) = OWN_FIELD.iter().find(|(own, _)| *own == dest) {
+        let loses = if line.whole {
+            replaced
+        } else {
+            ALWAYS_PASSED.contains(&dest)
+        };
+        let finding = if loses {
+            Diagnostic::error(
+                codes::LAUNCHER_FLAG,
+                place,
+                format!(
+                    "`{name}`{within} has a field of its own, whose value or default comes later and wins"
+                ),
+            )
+        } else if line.whole || of_prefill {
+            return;
+        } else {
+            Diagnostic::warning(
+                codes::LAUNCHER_FLAG,
+                place,
+                format!(
+                    "`{name}`{within} has a field of its own: only there can the options and variables of a job replace it"
+                ),
+            )
+        };
+        found.push(finding.help(format!("use the field `{own}`")));
+    } else if dest == "enable_prefix_caching" && (!line.whole || replaced) {
+        found.push(
+            Diagnostic::warning(codes::LAUNCHER_FLAG, place, format!("`{name}`{within} counts on standalone workers only: for prefill and decode the launcher's own setting comes later"))
+                .help("use `--prefix-caching on|off` or ENABLE_PREFIX_CACHING"),
+        );
+    } else if field != "mtp_flags" && dest == "num_speculative_tokens" {
+        found.push(
+            Diagnostic::warning(
+                codes::LAUNCHER_FLAG,
+                place,
+                format!("`{name}`{within} counts whatever `--mtp` or DECODE_MTP_SIZE says"),
+            )
+            .help("put the speculative flags into `mtp_flags`"),
+        );
+    }
+}
+
+/// Whether the launcher itself, or a field or setting of its own, says it again later; extra arguments do so on purpose.
+fn later_by_launcher(
+    line: &Line<'_>,
+    parsed: &Parsed<'_, '_>,
+    occurrence: &Occurrence<'_, '_>,
+) -> bool {
+    parsed.occurrences.iter().any(|other| {
+        let extra = matches!(line.origin(other.word), Origin::Input(input) if is_extra(input));
+        other.word > occurrence.word && other.option.dest == occurrence.option.dest && !extra
+    })
+}
+
+/// Whether a field is the value of one option.
+pub(super) fn is_own_field(field: &str) -> bool {
+    OWN_FIELD.iter().any(|(_, own)| *own == field) || field == "online_quant_dpa_config"
+}
+
+/// Flags that several fields of one command repeat; those of one field alone are found in that field.
+pub(super) fn repeated_across_fields(
+    line: &Line<'_>,
+    parsed: &Parsed<'_, '_>,
+    found: &mut Diagnostics,
+) {
+    for (position, occurrence) in parsed.occurrences.iter().enumerate() {
+        let Origin::Field(field, _) = line.origin(occurrence.word) else {
+            continue;
+        };
+        let elsewhere = parsed.occurrences[..position]
+            .iter()
+            .rev()
+            .find(|other| other.option.dest == occurrence.option.dest)
+            .is_some_and(|earlier| {
+                let other_field =
+                    matches!(line.origin(earlier.word), Origin::Field(other, _) if other != field);
+                other_field && earlier.value() != occurrence.value()
+            });
+        if elsewhere {
+            repeated(line, parsed, position, found);
         }
     }
 }
@@ -353,12 +513,22 @@ fn repeated(line: &Line<'_>, parsed: &Parsed<'_, '_>, position: usize, found: &m
         }
         _ => format!("`{name}`{within} is passed twice"),
     };
+    // Extra arguments come last so that they can replace a value; that is said, but nothing to put right.
+    let on_purpose = matches!(
+        (line.origin(occurrence.word), line.origin(earlier.word)),
+        (Origin::Input(now), before) if is_extra(now) && !matches!(before, Origin::Input(before) if before == now)
+    );
+    let help = if on_purpose {
+        "extra arguments come last and win"
+    } else {
+        "remove one of them; the server takes the last"
+    };
     found.push(
         Diagnostic::warning(
             codes::REPEATED_FLAG,
             line.place_of(occurrence.word),
             message,
         )
-        .help("the server takes the last one"),
+        .help(help),
     );
 }

@@ -93,8 +93,8 @@ codes! {
         "The server ignores them without a word.";
     Check SPECULATIVE_TOKENS = "speculative-tokens", "a number of speculative tokens that the server refuses or ignores",
         "1 to 4 for mtp and eagle3; 0 switches speculation off although a method is named.";
-    Check ACCEPTANCE = "acceptance", "options of simulated acceptance that contradict",
-        "Rate and length exclude each other; a rate is from 0 to 1, a length from 1 to one more than the speculative tokens.";
+    Check ACCEPTANCE = "acceptance", "simulated acceptance of speculative tokens",
+        "What the server answers then means nothing, so it is for measurements only. Rate and length exclude each other; a rate is from 0 to 1, a length from 1 to one more than the speculative tokens.";
     Check TBO_ON_DECODE = "tbo-on-decode", "two-batch overlap for prefill on a decode worker",
         "Bare `--enable-tbo` means prefill only, since the option exists. A decode worker has almost no prefill, so the model is only wrapped for nothing; decode needs `--enable-tbo all`.";
     Check TBO_WITH_SPECULATION = "tbo-with-speculation", "two-batch overlap of decode together with speculation",
@@ -111,20 +111,22 @@ codes! {
         "`--moe-backend mega` and `--eplb-enable` work only with `--enable-expert-parallel`.";
     Check OUT_OF_RANGE = "out-of-range", "a number that the server cannot work with",
         "The parser takes it; it shows as a failure after the weights are loaded.";
+    Check BLOCK_SIZE = "block-size", "a KV-cache block that most models refuse",
+        "Models without MLA need a multiple of 16, MiniMax-M3 of 128; DeepSeek-V4 takes 256 whatever is asked for. The server notices after the weights are loaded.";
     Check CAPTURE_SIZES = "capture-sizes", "CUDA-graph sizes that fail",
         "The value must be a list. `1,2,4` or a bare number pass the parser and fail after the weights are loaded, and so do sizes that are all above the largest possible batch.";
     Check BATCH_WITHOUT_GRAPH = "batch-without-graph", "decode batches larger than the largest CUDA graph",
         "They run eagerly, which is far slower; a benchmark at that concurrency measures something else.";
     Check BAD_JSON_FLAG = "bad-json-flag", "a flag whose JSON is no object",
         "The engine and the HTTP process may even read it differently.";
-    Check UNKNOWN_JSON_KEY = "unknown-json-key", "a JSON key that the server ignores",
-        "A misspelt key changes nothing and is not reported by the server.";
+    Check UNKNOWN_JSON_KEY = "unknown-json-key", "a JSON key that the server does not have",
+        "Most options ignore it without a word, so that a misspelt key changes nothing; `--dspark-config`, `--dcp-config` and `--eplb-config` refuse it.";
     Check QUANT_FORMAT = "quant-format", "an online quantisation format that does not exist",
         "The server takes ptpc_fp8, per_block_fp8, per_block128_fp8, mxfp4 and mxfp8.";
     Check KV_TRANSFER = "kv-transfer", "a KV-transfer configuration that cannot work",
         "Unknown connectors fail after the weights are loaded; a misspelt role silently means consumer; a port as text fails when an offset is added.";
     Check VARIABLE_COMBINATION = "variable-combination", "a variable that contradicts an argument",
-        "ATOM_MLA_PAGE_SIZE wants `--block-size 64`; KV events work with one data-parallel rank only.";
+        "ATOM_MLA_PAGE_SIZE and ATOM_USE_TRITON_MLA_SHUFFLE_KV want `--block-size 64`, ATOM_USE_UNIFIED_ATTN 128 or 64; KV events work with one data-parallel rank only.";
     Check NO_EFFECT = "no-effect", "an option that changes nothing here",
         "The server accepts it and does what it would do without it.";
     Check UNKNOWN_VARIABLE = "unknown-variable", "an ATOM_ or AITER_ variable that nothing known reads",
@@ -194,6 +196,14 @@ codes! {
         "Use smaller sizes, fewer workers, or `--layout spread`.";
     Job PORT_USED_TWICE = "port-used-twice", "a port twice on one node",
         "The second server would die after loading; a clash of handshake ports is silent and breaks transfers.";
+    Job EPHEMERAL_PORT = "ephemeral-port", "a port that the system hands out to others",
+        "Linux gives ports 32768 to 60999 to outgoing connections, and the server's own random ports are among them. By the time a server has loaded, its port may be taken.";
+    Job ROUTER_POLICY = "router-policy", "a routing policy that the router refuses",
+        "atomesh ends at once, after the job has its nodes. `power_of_two` needs two workers to choose from.";
+    Job ROUTER_FLAG = "router-flag", "a flag that the router refuses",
+        "atomesh takes no abbreviations and no underscores, and most of its flags only once; the launcher passes some of them itself.";
+    Job WORKERS_DISAGREE = "workers-disagree", "prefill and decode workers that do not fit each other",
+        "The router matches model ids by their text, a transfer needs one connector on both sides, and KV caches of another form cannot be handed over.";
     Job KV_CACHE_DTYPE_UNUSED = "kv-cache-dtype-unused", "KV_CACHE_DTYPE says something else than what is passed",
         "Job scripts still export it; nothing reads it.";
     Job BAD_FAULT = "bad-fault", "a fault of a rehearsal that cannot be",

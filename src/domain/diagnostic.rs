@@ -1,5 +1,7 @@
 //! Findings as data. How they look is decided in `render/`.
 
+use std::collections::HashSet;
+
 use super::source::Span;
 
 /// How bad a finding is.
@@ -19,7 +21,7 @@ pub enum Severity {
 pub struct Code(pub &'static str);
 
 /// Where a finding belongs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Place {
     /// A piece of the models file.
     File(Span),
@@ -30,7 +32,7 @@ pub enum Place {
 }
 
 /// A second place that explains the first ("first set here").
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Label {
     /// Place in the models file.
     pub span: Span,
@@ -39,7 +41,7 @@ pub struct Label {
 }
 
 /// One finding.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
     /// Error or warning.
     pub severity: Severity,
@@ -128,6 +130,18 @@ impl Diagnostics {
         }
     }
 
+    /// Each finding once, in the order they were made; for long lists.
+    #[must_use]
+    pub fn unique(self) -> Self {
+        let mut seen = HashSet::with_capacity(self.0.len());
+        let kept: Vec<bool> = self.0.iter().map(|finding| seen.insert(finding)).collect();
+        drop(seen);
+        let mut kept = kept.into_iter();
+        let mut list = self.0;
+        list.retain(|_| kept.next().unwrap_or(true));
+        Self(list)
+    }
+
     /// Add all of another list.
     pub fn extend(&mut self, other: Diagnostics) {
         for diagnostic in other.0 {
@@ -185,6 +199,8 @@ mod tests {
         list.push(finding.clone());
         list.push(finding);
         assert_eq!(list.0.len(), 1);
+        let twice = Diagnostics([list.0.clone(), list.0.clone()].concat());
+        assert_eq!(twice.unique().0, list.0);
         assert!(!list.has_errors());
     }
 }

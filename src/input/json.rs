@@ -14,6 +14,8 @@ pub struct JsonFault {
     pub at: usize,
     /// How to put it right.
     pub help: Option<String>,
+    /// Whether it is only a key that is there twice, which a reader may pass over.
+    pub duplicate: bool,
 }
 
 /// Check that a text is one JSON object without a repeated key.
@@ -29,6 +31,7 @@ pub fn check_object(text: &str) -> Result<(), JsonFault> {
             message: format!("must be a JSON object, found {kind}"),
             at: 0,
             help: Some("write `{\"key\": value}`".into()),
+            duplicate: false,
         });
     }
     match duplicates.into_inner().into_iter().next() {
@@ -39,6 +42,7 @@ pub fn check_object(text: &str) -> Result<(), JsonFault> {
                 "has the JSON key \"{key}\" twice; the server would keep the last one"
             ),
             help: Some("keep one of them".into()),
+            duplicate: true,
         }),
     }
 }
@@ -61,6 +65,7 @@ fn syntax(text: &str, error: &serde_json::Error) -> JsonFault {
         message: format!("is not valid JSON: {reason}"),
         at,
         help: Some(advice(text, at).into()),
+        duplicate: false,
     }
 }
 

@@ -82,14 +82,15 @@ pub fn split(text: &str) -> Result<Vec<(String, std::ops::Range<usize>)>, WordFa
 
 /// Ranges of the words.
 fn scan(text: &str) -> Result<Vec<std::ops::Range<usize>>, WordFault> {
+    // Wherever it stands, quoted or behind a backslash.
+    if let Some(at) = text.find('\0') {
+        return Err(WordFault::Nul { at });
+    }
     let mut ranges = Vec::new();
     let mut start: Option<usize> = None;
     let mut quote: Option<(char, usize)> = None;
     let mut chars = text.char_indices().peekable();
     while let Some((at, c)) = chars.next() {
-        if c == '\0' {
-            return Err(WordFault::Nul { at });
-        }
         match (quote, c) {
             (Some((open, _)), _) if c == open => quote = None,
             (Some(('\'', _)), _) => {}
@@ -260,6 +261,9 @@ mod tests {
             Err(WordFault::OpenQuote { at: 1, quote: '\\' })
         );
         assert_eq!(split("a\0"), Err(WordFault::Nul { at: 1 }));
+        // Neither a backslash nor quotes let it through.
+        assert_eq!(split("\\\0"), Err(WordFault::Nul { at: 1 }));
+        assert_eq!(split("\"\\\0\""), Err(WordFault::Nul { at: 2 }));
     }
 
     #[test]

@@ -99,7 +99,42 @@ pub(super) fn read(text: &str) -> Result<Node, Fault> {
             max_replay_stack_depth: MAX_DEPTH,
         },
     };
-    serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(text, &error))
+    let mut root: Node =
+        serde_saphyr::from_str_with_options(text, options).map_err(|error| fault(text, &error))?;
+    close(&mut root, text);
+    Ok(root)
+}
+
+/// Give lists and mappings in brackets the span of all they hold on their first line; the crate gives their first bracket alone.
+fn close(node: &mut Node, text: &str) {
+    let children: Vec<&mut Node> = match &mut node.kind {
+        NodeKind::Sequence(items) => items.iter_mut().collect(),
+        NodeKind::Mapping(pairs) => pairs.iter_mut().map(|(_, node)| node).collect(),
+        NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number | NodeKind::Text(_) => return,
+    };
+    let start = node.span.start;
+    let mut last = start as usize + 1;
+    for child in children {
+        close(child, text);
+        // What an alias or a merge key brings in stands elsewhere.
+        if child.span.start > start {
+            last = last.max(child.span.end as usize);
+        }
+    }
+    let closing = match text.as_bytes().get(start as usize) {
+        Some(b'[') => ']',
+        Some(b'{') => '}',
+        _ => return,
+    };
+    let Some(rest) = text.get(last..) else {
+        return;
+    };
+    let end = match rest.find([closing, '\n', '\r']) {
+        Some(at) if rest[at..].starts_with(closing) => last + at + 1,
+        Some(at) => last + at,
+        None => text.len(),
+    };
+    node.span = Span::new(start as usize, end);
 }
 
 /// The crate's error with its place as a byte offset, and the place taken out of its words.

@@ -1,6 +1,7 @@
 //! A job's plan as a table, as JSON, and as commands for bash.
 
 use serde_json::{Value, json};
+use unicode_width::UnicodeWidthStr as _;
 
 use super::command::{as_json as command_json, text as command_text};
 use super::{count, table};
@@ -31,19 +32,109 @@ fn waits(job: &JobPlan, rank: u32) -> Vec<String> {
     }
 }
 
-fn ports(worker: &WorkerPlan) -> String {
-    let mut parts = Vec::new();
-    if let Some((first, count)) = worker.handshake {
-        let last = u32::from(first.get()) + count.saturating_sub(1);
-        parts.push(if count > 1 {
-            format!("handshake {first}-{last}")
-        } else {
-            format!("handshake {first}")
-        });
+/// Columns of the text form, apart from the words of commands.
+const WIDTH: usize = 100;
+
+fn port_or_nothing(port: Option<crate::domain::topology::Port>) -> String {
+    port.map_or(String::new(), |port| port.to_string())
+}
+
+/// `6301-6308`: the block of side-channel ports.
+fn handshakes(worker: &WorkerPlan) -> String {
+    let Some((first, count)) = worker.handshake else {
+        return String::new();
+    };
+    if count > 1 {
+        format!("{first}-{}", u32::from(first.get()) + count - 1)
+    } else {
+        first.to_string()
     }
-    parts.extend(worker.dp_master.map(|port| format!("DP {port}")));
-    parts.extend(worker.dp_base.map(|port| format!("group {port}")));
-    parts.join(", ")
+}
+
+/// `0-3`, `all`, or the devices one by one.
+fn gpus(worker: &WorkerPlan) -> String {
+    let Some(devices) = &worker.gpus else {
+        return "all".into();
+    };
+    let numbers: Option<Vec<u32>> = devices.iter().map(|device| device.parse().ok()).collect();
+    match numbers.as_deref() {
+        Some([first, .., last])
+            if devices.len() > 2
+                && last.checked_sub(*first) == u32::try_from(devices.len() - 1).ok()
+                && numbers.iter().flatten().is_sorted() =>
+        {
+            format!("{first}-{last}")
+        }
+        _ => table::cut(&devices.join(","), 15),
+    }
+}
+
+/// One row a worker; the router and its metrics below rank 0's workers.
+fn rows(workers: &[&WorkerPlan], router: Option<&RouterPlan>) -> Vec<Vec<String>> {
+    let heads = [
+        "RANK", "WORKER", "HTTP", "MODE", "TP", "GPUS", "KV", "DP", "GROUP",
+    ];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for worker in workers {
+        rows.push(vec![
+            worker.rank.to_string(),
+            worker.name.clone(),
+            host_port(&worker.address(), worker.port.value),
+            worker.mode.value.to_string(),
+            worker.tp.value.to_string(),
+            gpus(worker),
+            handshakes(worker),
+            port_or_nothing(worker.dp_master),
+            port_or_nothing(worker.dp_base),
+        ]);
+    }
+    let of_router = router.iter().flat_map(|router| {
+        [("router", &router.port), ("metrics", &router.prometheus)]
+            .map(|(name, port)| (name, host_port(&router.node, port.value)))
+    });
+    for (name, address) in of_router {
+        let mut row = vec!["0".to_owned(), name.to_owned(), address];
+        row.resize(heads.len(), String::new());
+        rows.push(row);
+    }
+    // A column that nobody fills only takes room.
+    for column in (0..heads.len()).rev() {
+        if rows[1..].iter().all(|row| row[column].is_empty()) {
+            for row in &mut rows {
+                row.remove(column);
+            }
+        }
+    }
+    fit(&mut rows);
+    rows
+}
+
+/// Cut addresses where the table would be too wide; their ports stay.
+fn fit(rows: &mut [Vec<String>]) {
+    const ADDRESS: usize = 2;
+    let columns = rows[0].len();
+    let others: usize = (0..columns)
+        .filter(|column| *column != ADDRESS)
+        .map(|column| {
+            rows.iter()
+                .map(|row| row[column].width())
+                .max()
+                .unwrap_or(0)
+                + 2
+        })
+        .sum();
+    let room = WIDTH.saturating_sub(others);
+    for row in rows {
+        if row[ADDRESS].width() <= room {
+            continue;
+        }
+        if let Some((host, port)) = row[ADDRESS].rsplit_once(':') {
+            row[ADDRESS] = format!(
+                "{}:{port}",
+                table::cut(host, room.saturating_sub(port.len() + 1))
+            );
+        }
+    }
 }
 
 /// A table that fits 100 columns, what each rank waits for, and one command of each role (all of them for a chosen rank).
@@ -55,47 +146,15 @@ pub fn text(job: &JobPlan, only: Option<u32>) -> String {
         .filter(|worker| shown(worker.rank))
         .collect();
     let router = job.router.as_ref().filter(|_| shown(0));
-    let mut rows = vec![
-        ["RANK", "WORKER", "HTTP", "MODE", "TP", "GPUS", "MORE PORTS"]
-            .map(str::to_owned)
-            .to_vec(),
-    ];
-    for worker in &workers {
-        rows.push(vec![
-            worker.rank.to_string(),
-            worker.name.clone(),
-            table::cut(&host_port(&worker.address(), worker.port.value), 32),
-            worker.mode.value.to_string(),
-            worker.tp.value.to_string(),
-            worker
-                .gpus
-                .as_ref()
-                .map_or("all".into(), |gpus| table::cut(&gpus.join(","), 15)),
-            ports(worker),
-        ]);
-    }
-    if let Some(router) = router {
-        let http = table::cut(&host_port(&router.node, router.port.value), 32);
-        let metrics = format!("metrics {}", router.prometheus.value);
-        rows.push(vec![
-            "0".into(),
-            "router".into(),
-            http,
-            String::new(),
-            String::new(),
-            String::new(),
-            metrics,
-        ]);
-    }
     let mut out = format!(
-        "{}: {} on {} ({})\nmodels file: {}, sha256 {}\n\n{}",
+        "{}: {} on {} ({})\nmodels file: {}\nsha256:      {}\n\n{}",
         job.model,
         count(job.workers.len(), "worker"),
         count(job.ranks as usize, "node"),
         job.layout,
-        job.models.name,
+        table::cut(&job.models.name, WIDTH - "models file: ".len()),
         job.models.sha256,
-        table::aligned(&rows)
+        table::aligned(&rows(&workers, router))
     );
     if job.router.is_some() {
         out.push('\n');

@@ -78,7 +78,8 @@ fn definitions() -> Value {
         "count": count,
         "counts": {
             "anyOf": [
-                {"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": "^[1-9][0-9]*$"}]}},
+                {"type": "array", "items": {"anyOf": [{"type": "integer", "minimum": 1, "maximum": 2_147_483_647_u32}, {"type": "string", "pattern": "^[1-9][0-9]*$"}]}},
+                {"type": "string", "pattern": "^\\s*$"},
                 {"type": "null"},
             ],
         },
@@ -92,6 +93,6 @@ fn definitions() -> Value {
             {"type": "string", "pattern": "^([0-9.eE+-]+)?$"},
             {"type": "null"},
         ]},
-        "text": {"type": ["string", "null"]},
+        "text": {"type": ["string", "number", "boolean", "null"]},
     })
 }

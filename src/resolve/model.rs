@@ -60,9 +60,9 @@ fn unknown(models: &ModelsFile, name: &str, source: &Source) -> Diagnostic {
         .next()
         .unwrap_or(name);
     if name.contains('/') {
-        let meant = models
-            .entry(last)
-            .map_or(String::new(), |entry| format!(" `{}`", entry.name.value));
+        let meant = models.entry(last).map_or(String::new(), |entry| {
+            format!(", here `{}`", entry.name.value)
+        });
         found = found.help(format!(
             "{by} names an entry of the models file{meant}; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR"
         ));

@@ -8,7 +8,7 @@ use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::ModelEntry;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::Settings;
-use crate::domain::topology::Role;
+use crate::domain::topology::{Port, Role};
 use crate::plan::{Speculation, WorkerPlan};
 
 /// ATOM's OpenAI server.
@@ -121,7 +121,10 @@ pub fn worker(
         args,
         env: child_env::variables(inputs, slot, mode.value, host_ip.as_ref(), found),
     };
-    let producer = role == Role::Prefill && settings.kv_transfer.prefill.is_none();
+    let handshake = transfer::side_channels(settings, slot)
+        .into_iter()
+        .next()
+        .and_then(|(first, count)| Some((Port::new(u16::try_from(first).ok()?), count)));
     WorkerPlan {
         rank: slot.rank,
         slot: slot.slot,
@@ -132,7 +135,7 @@ pub fn worker(
         mode: mode.clone(),
         tp: tp.clone(),
         port: slot.port.clone(),
-        handshake: producer.then_some((slot.handshake, tp.value)),
+        handshake,
         dp_master: mode.value.dp_attention().then_some(slot.dp_master),
         dp_base: slot.dp_base,
         gpus: slot.gpus.clone(),

@@ -1,5 +1,7 @@
 //! KV transfer, prefix caching, quantisation and HF overrides: the arguments that carry JSON or switch a whole feature.
 
+use serde_json::Value;
+
 use super::Inputs;
 use super::topology::{Placement, Slot};
 use crate::domain::codes::NO_HOST_ADDRESS;
@@ -7,6 +9,7 @@ use crate::domain::command::ArgGroup;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::JsonText;
 use crate::domain::provenance::{Source, Sourced};
+use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
 
 fn json_group(
@@ -105,6 +108,49 @@ pub fn host_ip(inputs: Inputs<'_>, placement: &Placement, slot: &Slot) -> Option
         )
     });
     given.or(own_entry).or(route).or(by_name).or(nothing)
+}
+
+/// Blocks of side-channel ports that a worker binds, each as its first port and their number.
+///
+/// Mooncake binds on producers only, one port for each rank of the server; moriio on both roles, with the ranks' own spacing.
+pub fn side_channels(settings: &Settings, slot: &Slot) -> Vec<(u32, u32)> {
+    let tp = settings.tp.get(slot.role).value;
+    let Some(config) = settings.kv_transfer.get(slot.role) else {
+        let own = (u32::from(slot.handshake.get()), tp);
+        return if slot.role == Role::Prefill {
+            vec![own]
+        } else {
+            Vec::new()
+        };
+    };
+    let config: Value = serde_json::from_str(&config.value).unwrap_or_default();
+    let members = match config.get("connectors").and_then(Value::as_array) {
+        Some(members) => members.iter().collect(),
+        None => vec![&config],
+    };
+    let mut blocks = Vec::new();
+    for member in members {
+        let connector = member
+            .get("kv_connector")
+            .map_or("moriio", |name| name.as_str().unwrap_or(""))
+            .to_lowercase();
+        let producer = member
+            .get("kv_role")
+            .is_none_or(|role| role.as_str() == Some("kv_producer"));
+        let first = member
+            .get("handshake_port")
+            .map_or(Some(6301), Value::as_u64)
+            .and_then(|port| u32::try_from(port).ok())
+            .filter(|port| (1..=65535).contains(port));
+        let count = match connector.as_str() {
+            "mooncake" if producer => tp,
+            // tp + dp - 1 of the sizes that the server sees: one of the two is 1, whether or not attention is data-parallel.
+            "moriio" => tp,
+            _ => continue,
+        };
+        blocks.extend(first.map(|first| (first, count)));
+    }
+    blocks
 }
 
 /// `--kv-transfer-config`: the given JSON byte for byte, else the generated one; nothing for a standalone worker.

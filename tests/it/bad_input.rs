@@ -374,12 +374,12 @@ error[wrong-type]: `max_num_seqs` must be a number, found a list
   --> models_atom.yaml:10:17
    |
 10 |   max_num_seqs: [256]
-   |                 ^
+   |                 ^^^^^
 error[wrong-type]: `tp_dp_flags` must be a string of words or a list of them, found a mapping
   --> models_atom.yaml:11:16
    |
 11 |   tp_dp_flags: {enable-dp-attention: true}
-   |                ^
+   |                ^^^^^^^^^^^^^^^^^^^^^^^^^^^
 error[bad-number]: `mem_frac_static` must be a fraction above 0 and at most 1 (0.85 for 85 percent), found `85`
   --> models_atom.yaml:12:20
    |
@@ -414,7 +414,7 @@ error[wrong-type]: `hf_dir` must be a string, found a list
   --> models_atom.yaml:17:11
    |
 17 |   hf_dir: [a]
-   |           ^
+   |           ^^^
 error[bad-number]: `block_size` must not start with 0 (some readers take that for an octal number), found `0100`
   --> models_atom.yaml:19:15
    |
@@ -545,7 +545,7 @@ fn every_mistake_of_the_environment_is_reported_at_once() {
         ])
         .status(2)
         .stderr(r#"error[invalid-setting]: variable xP must be a whole decimal number, found `two`
-error[invalid-setting]: variable yD must be from 1 to 100000, found `0`
+error[invalid-setting]: variable yD must be from 1 to 4096, found `0`
 error[invalid-setting]: variable IPADDRS has an empty entry, found `10.0.0.1,,10.0.0.300`
   = help: give one address a rank, joined by commas: `--nodes 10.0.0.1,10.0.0.2` or IPADDRS; a SLURM list such as `n[01-04]` is expanded
 error[invalid-setting]: variable DECODE_MTP_SIZE must be a whole decimal number, found `abc`

@@ -278,7 +278,7 @@ fn extra_arguments_are_shared_then_the_roles_then_those_after_the_dashes() {
 
 #[test]
 fn a_shared_argument_that_is_given_again_wins_with_a_warning() {
-    let test = job(BASIC).env("EXTRA_SERVER_ARGS", "--gpu-memory-utilization 0.92").stderr("warning[repeated-flag]: `--gpu-memory-utilization` in EXTRA_SERVER_ARGS is passed twice: 0.92 replaces 0.85; the server takes the last one
+    let test = job(BASIC).env("EXTRA_SERVER_ARGS", "--gpu-memory-utilization 0.92").stderr("warning[repeated-flag]: `--gpu-memory-utilization` in EXTRA_SERVER_ARGS is passed twice: 0.92 replaces 0.85; extra arguments come last and win
 ");
     let preview = test.preview();
     assert_eq!(
@@ -571,13 +571,13 @@ fn every_single_option_overrides_one_thing() {
     let kv = decode(BASIC)
         .args([
             "--decode-kv-transfer-config",
-            "{\"kv_role\": \"kv_consumer\"}",
+            "{\"kv_role\": \"kv_consumer\", \"kv_connector\": \"mooncake\"}",
         ])
         .any_stderr()
         .preview();
     assert_eq!(
         word_after(&kv, "--kv-transfer-config"),
-        Some("{\"kv_role\": \"kv_consumer\"}")
+        Some("{\"kv_role\": \"kv_consumer\", \"kv_connector\": \"mooncake\"}")
     );
     let ip = decode(BASIC)
         .args(["--host-ip", "192.168.0.9", "--handshake-port", "6400"])
@@ -724,12 +724,12 @@ atom-launch: 1 error; nothing was started
 ",
     );
     refuses(job(BASIC).env("MODEL_NAME", "demo-org/Demo-8B"), "error[unknown-model]: model `demo-org/Demo-8B` (MODEL_NAME) is not in models_atom.yaml
-  = help: MODEL_NAME names an entry of the models file `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
   = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).env("MODEL_NAME", "/models/Demo-8B/"), "error[unknown-model]: model `/models/Demo-8B/` (MODEL_NAME) is not in models_atom.yaml
-  = help: MODEL_NAME names an entry of the models file `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
   = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
@@ -750,20 +750,19 @@ atom-launch: 1 error; nothing was started
 
 #[test]
 fn variants_of_a_model_are_looked_up_first() {
-    let yaml =
-        "Demo-8B: {block_size: 1}\nDemo-8B-DI: {block_size: 2}\nDemo-8B-AgentX: {block_size: 3}\n";
+    let yaml = "Demo-8B: {block_size: 16}\nDemo-8B-DI: {block_size: 32}\nDemo-8B-AgentX: {block_size: 64}\n";
     let block = |test: Test| {
         word_after(&test.preview(), "--block-size")
             .unwrap()
             .to_owned()
     };
-    assert_eq!(block(job(yaml)), "2");
-    assert_eq!(block(job(yaml).env("IS_AGENTIC", "true")), "3");
+    assert_eq!(block(job(yaml)), "32");
+    assert_eq!(block(job(yaml).env("IS_AGENTIC", "true")), "64");
     assert_eq!(
         block(
-            job("Demo-8B: {block_size: 1}\nDemo-8B-DI: {block_size: 2}\n").env("IS_AGENTIC", "1")
+            job("Demo-8B: {block_size: 16}\nDemo-8B-DI: {block_size: 32}\n").env("IS_AGENTIC", "1")
         ),
-        "1"
+        "16"
     );
 }
 
@@ -851,20 +850,20 @@ atom-launch: 2 errors; nothing was started
     refuses(job(BASIC).args(["--role", "decode"]), "error[contradiction]: `--role decode` contradicts NODE_RANK=0, which has no such worker (xP=1, yD=1)
 atom-launch: 1 error; nothing was started
 ");
-    for (name, value) in [
-        ("xP", "0"),
-        ("PREFILL_TP_SIZE", "0"),
-        ("GPUS_PER_NODE", "0"),
+    for (name, most) in [
+        ("xP", 4096),
+        ("PREFILL_TP_SIZE", 100_000),
+        ("GPUS_PER_NODE", 100_000),
     ] {
         let run = job(BASIC)
-            .env(name, value)
+            .env(name, "0")
             .args(["--dry-run"])
             .status(2)
             .any_stderr()
             .run();
         assert_eq!(
             run.stderr.lines().next().unwrap(),
-            format!("error[invalid-setting]: variable {name} must be from 1 to 100000, found `0`")
+            format!("error[invalid-setting]: variable {name} must be from 1 to {most}, found `0`")
         );
     }
     job(BASIC).env("IPADDRS", "10.0.0.1,10.0.0.2,10.0.0.3,10.0.0.4").stderr("warning[too-many-nodes]: IPADDRS gives 4 nodes, but the job uses 2 (xP=1, yD=1): the others have nothing to run

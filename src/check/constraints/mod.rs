@@ -7,11 +7,14 @@ mod json_values;
 mod numbers;
 mod parallel;
 mod speculative;
+mod transfer;
 
-use super::line::Line;
+use super::line::{Line, Origin, is_extra};
+use super::words::is_own_field;
 use crate::atom::argparse::{Occurrence, Parsed, Value};
 use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::provenance::Source;
 use crate::domain::topology::Role;
 
 /// What is known besides the words.
@@ -19,7 +22,7 @@ use crate::domain::topology::Role;
 pub(super) struct Case<'a> {
     /// The worker's role.
     pub(super) role: Role,
-    /// GPUs of the node, where a job is known.
+    /// GPUs of the node, where a job is known. What depends on the job is not said of a models file alone.
     pub(super) gpus: Option<u32>,
     /// Variables that the launcher sets.
     pub(super) env: &'a [EnvVar],
@@ -99,6 +102,18 @@ impl<'a> View<'a> {
             .map_or_else(String::new, |occurrence| self.line.within(occurrence.word))
     }
 
+    /// An option as messages name it: a setting or a field of its own by that name, else the flag with where it stands.
+    fn subject(&self, dest: &str) -> String {
+        let Some(occurrence) = self.get(dest) else {
+            return String::new();
+        };
+        match self.line.origin(occurrence.word) {
+            Origin::Input(input) if !is_extra(input) => format!("`{input}`"),
+            Origin::Field(field, _) if is_own_field(field) => format!("`{field}`"),
+            _ => format!("`{}`{}", occurrence.option.name(), self.within(dest)),
+        }
+    }
+
     /// Whether an option stands among extra words or in a field, rather than being a setting of the launcher.
     fn is_extra(&self, dest: &str) -> bool {
         self.get(dest)
@@ -113,12 +128,56 @@ impl<'a> View<'a> {
         Diagnostic::warning(code, self.place(dest), message)
     }
 
+    /// A finding at the first of the options that a person wrote; what the launcher itself passes has no place.
+    fn place_of_any(&self, dests: &[&str]) -> Place {
+        dests
+            .iter()
+            .map(|dest| self.place(dest))
+            .find(|place| *place != Place::Whole)
+            .unwrap_or(Place::Whole)
+    }
+
     /// A variable that the launcher sets.
     fn env(&self, name: &str) -> Option<&'a str> {
-        self.case
-            .env
-            .iter()
-            .find(|var| var.name == name)
-            .map(|var| var.value.as_str())
+        self.var(name).map(|var| var.value.as_str())
+    }
+
+    fn var(&self, name: &str) -> Option<&'a EnvVar> {
+        self.case.env.iter().find(|var| var.name == name)
+    }
+
+    /// Place of a variable.
+    fn place_of_var(&self, name: &str) -> Place {
+        match self.var(name).map(|var| &var.source) {
+            Some(Source::ModelsFile { span, .. }) => Place::File(*span),
+            Some(Source::CommandLine(input) | Source::Environment(input)) => {
+                Place::Input(input.clone())
+            }
+            Some(Source::Default | Source::Derived(_)) | None => Place::Whole,
+        }
+    }
+
+    /// An integer option, or what the server takes without it.
+    fn size(&self, dest: &str) -> i128 {
+        self.int(dest).unwrap_or(1)
+    }
+
+    /// Data-parallel ranks as the server counts them: with data-parallel attention every tensor-parallel rank becomes one (C1).
+    fn data_parallel_ranks(&self) -> i128 {
+        let dp = self.size("data_parallel_size");
+        if self.is_on("enable_dp_attention") {
+            self.size("tensor_parallel_size").saturating_mul(dp)
+        } else {
+            dp
+        }
+    }
+
+    /// Speculative tokens a step; none without a method, and one where no number is given.
+    fn speculative_tokens(&self) -> i128 {
+        if self.text("method").is_some() {
+            self.int("num_speculative_tokens").unwrap_or(1).max(0)
+        } else {
+            0
+        }
     }
 }

@@ -1,13 +1,15 @@
 //! Numbers that the parser takes and that fail after the weights are loaded.
 
 use super::View;
+use crate::atom::argparse::{Occurrence, Value};
 use crate::domain::codes;
-use crate::domain::diagnostic::Diagnostics;
+use crate::domain::diagnostic::{Diagnostic, Diagnostics};
 use crate::domain::topology::Role;
 
 pub(super) fn check(view: &View<'_>, found: &mut Diagnostics) {
     ranges(view, found);
     lengths(view, found);
+    blocks(view, found);
     graphs(view, found);
     variables(view, found);
 }
@@ -45,7 +47,8 @@ fn ranges(view: &View<'_>, found: &mut Diagnostics) {
             ));
         }
     }
-    for dest in ["port", "server_port"] {
+    {
+        let dest = "server_port";
         if let Some(port) = view.int(dest).filter(|port| !(1..=65535).contains(port)) {
             found.push(view.error(
                 codes::OUT_OF_RANGE,
@@ -70,8 +73,19 @@ fn ranges(view: &View<'_>, found: &mut Diagnostics) {
     }
 }
 
-/// A15: chunks of long prefills.
+/// A15: chunks of long prefills. G5: prompts that no step has room for.
 fn lengths(view: &View<'_>, found: &mut Diagnostics) {
+    let chunked = view.get("enable_chunked_prefill").map(Occurrence::value);
+    if let (Some(Value::Flag(false)), Some(longest)) = (chunked, view.int("max_model_len")) {
+        let budget = view.int("max_num_batched_tokens").unwrap_or(16384);
+        if longest > budget {
+            let dest = "enable_chunked_prefill";
+            found.push(
+                view.warning(codes::OUT_OF_RANGE, dest, format!("without chunked prefill{} the server rejects every prompt above `--max-num-batched-tokens {budget}`, though `--max-model-len` is {longest}", view.within(dest)))
+                    .help("raise `max_num_batched_tokens`, or leave chunked prefill on"),
+            );
+        }
+    }
     let Some(threshold) = view
         .int("long_prefill_token_threshold")
         .filter(|threshold| *threshold > 0)
@@ -92,7 +106,7 @@ fn lengths(view: &View<'_>, found: &mut Diagnostics) {
     }
 }
 
-/// A1, A2, A4, A10, A11, E7: CUDA graphs.
+/// A1 to A4, A10, A11, E7: CUDA graphs. A3 is the empty list.
 fn graphs(view: &View<'_>, found: &mut Diagnostics) {
     let within = view.within("cudagraph_mode");
     match view.text("cudagraph_mode") {
@@ -116,7 +130,11 @@ fn graphs(view: &View<'_>, found: &mut Diagnostics) {
         );
         return;
     };
-    if view.is_on("enforce_eager") || sizes.is_empty() {
+    if sizes.is_empty() {
+        found.push(view.warning(codes::CAPTURE_SIZES, dest, format!("`--cudagraph-capture-sizes {text}`{within} captures the server's own list: 1, 2, 4, 8, then 16 to 512 in steps of 16")).help("`--enforce-eager` switches CUDA graphs off"));
+        return;
+    }
+    if view.is_on("enforce_eager") {
         return;
     }
     capture_limits(view, &sizes, found);
@@ -126,11 +144,7 @@ fn graphs(view: &View<'_>, found: &mut Diagnostics) {
 fn capture_limits(view: &View<'_>, sizes: &[i128], found: &mut Diagnostics) {
     let dest = "cudagraph_capture_sizes";
     let seqs = view.int("max_num_seqs").unwrap_or(512);
-    let tokens = if view.text("method").is_some() {
-        view.int("num_speculative_tokens").unwrap_or(1).max(0)
-    } else {
-        0
-    };
+    let tokens = view.speculative_tokens();
     let batched = view.int("max_num_batched_tokens").unwrap_or(16384);
     let most = seqs.min(batched / (tokens + 1));
     let largest = sizes.iter().copied().max().unwrap_or(0);
@@ -138,7 +152,7 @@ fn capture_limits(view: &View<'_>, sizes: &[i128], found: &mut Diagnostics) {
         found.push(view.error(codes::CAPTURE_SIZES, dest, format!("every CUDA-graph size{} is above the largest possible batch, {most}: the server fails after the weights are loaded", view.within(dest))));
     } else if view.case.role == Role::Decode && most > largest {
         found.push(
-            view.warning(codes::BATCH_WITHOUT_GRAPH, "max_num_seqs", format!("decode batches of {} to {most} sequences run without CUDA graphs, whose largest size is {largest}", largest + 1))
+            Diagnostic::warning(codes::BATCH_WITHOUT_GRAPH, view.place_of_any(&["max_num_seqs", dest]), format!("decode batches of {} to {most} sequences run without CUDA graphs, whose largest size is {largest}", largest + 1))
                 .help("lower the largest concurrency or `--decode-max-num-seqs`, or add sizes with `--cudagraph-capture-sizes`"),
         );
     }
@@ -157,21 +171,102 @@ fn size_list(text: &str) -> Option<Vec<i128>> {
         .collect()
 }
 
-/// D4, G9: variables that bind other settings.
+/// D4, E2, G9: variables that bind other settings.
 fn variables(view: &View<'_>, found: &mut Diagnostics) {
-    if let Some(page) = view.env("ATOM_MLA_PAGE_SIZE").filter(|page| *page != "1") {
-        let block = view.int("block_size").unwrap_or(16);
-        if page != "64" || block != 64 {
-            found.push(view.error(codes::VARIABLE_COMBINATION, "block_size", format!("ATOM_MLA_PAGE_SIZE={page} must be 64 and wants `--block-size 64`, found {block}: the server fails at start")));
+    let block = view.int("block_size").unwrap_or(16);
+    let mut say = |name: &str, error: bool, message: String| {
+        let place = view.place_of_var(name);
+        found.push(if error {
+            Diagnostic::error(codes::VARIABLE_COMBINATION, place, message)
+        } else {
+            Diagnostic::warning(codes::VARIABLE_COMBINATION, place, message)
+        });
+    };
+    let is_on = |name: &str| view.env(name) == Some("1");
+    if let Some(page) = view
+        .env("ATOM_MLA_PAGE_SIZE")
+        .filter(|page| page.trim() != "1")
+    {
+        if page.trim() != "64" {
+            say(
+                "ATOM_MLA_PAGE_SIZE",
+                true,
+                format!("ATOM_MLA_PAGE_SIZE={page} must be 1 or 64: the server refuses it"),
+            );
+        } else if block != 64 {
+            say(
+                "ATOM_MLA_PAGE_SIZE",
+                true,
+                format!(
+                    "ATOM_MLA_PAGE_SIZE=64 wants `--block-size 64`, found {block}: the server refuses it"
+                ),
+            );
         }
     }
-    let ranks = if view.is_on("enable_dp_attention") {
-        view.int("tensor_parallel_size").unwrap_or(1)
-    } else {
-        view.int("data_parallel_size").unwrap_or(1)
+    if is_on("ATOM_USE_TRITON_MLA") && is_on("ATOM_USE_TRITON_MLA_SHUFFLE_KV") && block != 64 {
+        say(
+            "ATOM_USE_TRITON_MLA_SHUFFLE_KV",
+            false,
+            format!(
+                "ATOM_USE_TRITON_MLA_SHUFFLE_KV=1 wants `--block-size 64`, found {block}: models with MLA fail after the weights are loaded"
+            ),
+        );
+    }
+    if is_on("ATOM_USE_UNIFIED_ATTN") {
+        let fp8 = view
+            .text("kv_cache_dtype")
+            .is_some_and(|dtype| dtype.starts_with("fp8"));
+        let (wanted, cache) = if fp8 { (128, "fp8") } else { (64, "bf16") };
+        if block != wanted {
+            say(
+                "ATOM_USE_UNIFIED_ATTN",
+                false,
+                format!(
+                    "ATOM_USE_UNIFIED_ATTN=1 wants `--block-size {wanted}` with a KV cache in {cache}, found {block}: some models fail after the weights are loaded"
+                ),
+            );
+        }
+    }
+    let ranks = view.data_parallel_ranks();
+    if is_on("ATOM_KV_EVENTS_ENABLE") && ranks > 1 {
+        say(
+            "ATOM_KV_EVENTS_ENABLE",
+            true,
+            format!(
+                "ATOM_KV_EVENTS_ENABLE=1 with {ranks} data-parallel ranks: every rank binds the same endpoint, and the second fails"
+            ),
+        );
+    }
+}
+
+/// E1, A17: the KV cache's blocks. Which multiple a model needs is in its code, so this is never an error.
+fn blocks(view: &View<'_>, found: &mut Diagnostics) {
+    let dest = "block_size";
+    let Some(block) = view.int(dest).filter(|block| *block >= 1) else {
+        return;
     };
-    if view.env("ATOM_KV_EVENTS_ENABLE") == Some("1") && ranks > 1 {
-        found.push(view.error(codes::VARIABLE_COMBINATION, "tensor_parallel_size", format!("ATOM_KV_EVENTS_ENABLE=1 with {ranks} data-parallel ranks: every rank binds the same endpoint, and the second fails")));
+    if block % 16 != 0 && !matches!(block, 256 | 1024) {
+        found.push(
+            view.warning(codes::BLOCK_SIZE, dest, format!("`--block-size {block}`{} is no multiple of 16: only models with MLA take it, others fail after the weights are loaded", view.within(dest)))
+                .help("write 16, or a multiple of it"),
+        );
+    }
+    let interval = "state_checkpoint_interval_tokens";
+    let step = block.saturating_mul(view.size("decode_context_parallel_size").max(1));
+    if let Some(tokens) = view
+        .int(interval)
+        .filter(|tokens| *tokens > 0 && tokens % step != 0)
+    {
+        let snapped = tokens / step * step;
+        let meaning = if snapped == 0 {
+            "0, which is off".to_owned()
+        } else {
+            snapped.to_string()
+        };
+        found.push(
+            view.warning(codes::NO_EFFECT, interval, format!("`--state-checkpoint-interval-tokens {tokens}`{} is no multiple of the block size {step}: the server takes {meaning}", view.within(interval)))
+                .help(format!("write a multiple of {step}")),
+        );
     }
 }
 

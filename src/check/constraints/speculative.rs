@@ -77,7 +77,7 @@ fn with_method(view: &View<'_>, method: &str, found: &mut Diagnostics) {
         Some(tokens) if tokens > MOST_TOKENS && method != "dspark" => {
             found.push(
                 view.error(codes::SPECULATIVE_TOKENS, "num_speculative_tokens", format!("{tokens} speculative tokens with `--method {method}`{within}: the server takes 1 to {MOST_TOKENS}"))
-                    .help("set `--mtp` or DECODE_MTP_SIZE to at most 4"),
+                    .help("with `mtp_flags` the number comes from `--mtp` or DECODE_MTP_SIZE"),
             );
         }
         _ => {}
@@ -89,19 +89,64 @@ fn with_method(view: &View<'_>, method: &str, found: &mut Diagnostics) {
 fn acceptance(view: &View<'_>, found: &mut Diagnostics) {
     let rate = view.float("spec_decode_acceptance_rate");
     let length = view.float("spec_decode_acceptance_length");
-    if rate.is_some() && length.is_some() {
-        found.push(view.error(codes::ACCEPTANCE, "spec_decode_acceptance_rate", "`--spec-decode-acceptance-rate` and `--spec-decode-acceptance-length` exclude each other"));
-    }
-    if rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
+    let dest = if rate.is_some() {
+        "spec_decode_acceptance_rate"
+    } else {
+        "spec_decode_acceptance_length"
+    };
+    let mut refused = false;
+    let mut refuse = |dest: &str, what: &str, found: &mut Diagnostics| {
+        refused = true;
+        let flag = dest.replace('_', "-");
         found.push(view.error(
             codes::ACCEPTANCE,
-            "spec_decode_acceptance_rate",
-            "`--spec-decode-acceptance-rate` must be from 0 to 1",
+            dest,
+            format!("`--{flag}`{} {what}", view.within(dest)),
         ));
+    };
+    if (rate.is_some() || length.is_some()) && confidence_schedule(view) {
+        refuse(
+            dest,
+            "does not go with \"confidence_schedule\" of `--dspark-config`: the server refuses it",
+            found,
+        );
     }
+    if rate.is_some() && length.is_some() {
+        refuse(
+            dest,
+            "and `--spec-decode-acceptance-length` exclude each other",
+            found,
+        );
+    }
+    if rate.is_some_and(|rate| !(0.0..=1.0).contains(&rate)) {
+        refuse("spec_decode_acceptance_rate", "must be from 0 to 1", found);
+    }
+    let tokens = match view.int("num_speculative_tokens") {
+        // Without a job the number is not known yet; dspark takes more.
+        _ if view.case.gpus.is_none() && view.text("method") == Some("dspark") => i128::MAX,
+        _ if view.case.gpus.is_none() => MOST_TOKENS,
+        tokens => tokens.unwrap_or(1),
+    };
+    let most = tokens.saturating_add(1);
     #[expect(clippy::cast_precision_loss, reason = "a handful of tokens")]
-    let most = view.int("num_speculative_tokens").unwrap_or(1) as f64 + 1.0;
-    if length.is_some_and(|length| !(1.0..=most).contains(&length)) {
-        found.push(view.error(codes::ACCEPTANCE, "spec_decode_acceptance_length", format!("`--spec-decode-acceptance-length` must be from 1 to {most}, one more than the speculative tokens")));
+    if length.is_some_and(|length| !(1.0..=most as f64).contains(&length)) {
+        let dest = "spec_decode_acceptance_length";
+        refuse(
+            dest,
+            &format!("must be from 1 to {most}, one more than the speculative tokens"),
+            found,
+        );
     }
+    if !refused && (rate.is_some() || length.is_some()) {
+        let flag = dest.replace('_', "-");
+        found.push(view.warning(codes::ACCEPTANCE, dest, format!("`--{flag}`{} simulates the acceptance: throughput is made up, and what the server answers means nothing", view.within(dest))));
+    }
+}
+
+/// Whether `--dspark-config` switches its confidence schedule on.
+fn confidence_schedule(view: &View<'_>) -> bool {
+    view.text("dspark_config")
+        .and_then(|text| serde_json::from_str::<serde_json::Value>(text).ok())
+        .and_then(|config| config.get("confidence_schedule")?.as_bool())
+        .unwrap_or(false)
 }

@@ -20,7 +20,7 @@ impl Reader<'_> {
         let Some(elsewhere) = elsewhere(raw) else {
             return;
         };
-        self.notes.push(
+        self.notes.0.push(
             Diagnostic::warning(
                 YAML_DIFFERS,
                 Place::File(node.span),

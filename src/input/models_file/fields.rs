@@ -96,13 +96,15 @@ impl Reader<'_> {
     }
 
     fn number(&mut self, field: &'static str, node: &Node) -> Option<Located<String>> {
-        self.dialect(field, node);
         let Some(text) = node.scalar(self.source) else {
             self.wrong_type(field, node, "a number");
             return None;
         };
         match check_tuning_number(field, &text) {
-            Ok(()) => Some(Located::new(text.into_owned(), node.span)),
+            Ok(()) => {
+                self.dialect(field, node);
+                Some(Located::new(text.into_owned(), node.span))
+            }
             Err(reason) => {
                 let message = format!("`{field}` {reason}, found `{}`", visible(&text));
                 self.error(BAD_NUMBER, node.span, message, "", None);
@@ -333,6 +335,8 @@ impl FromNode for NumberList {
     fn from_node(reader: &mut Reader<'_>, field: &'static str, node: &Node) -> Option<Self> {
         let items = match &node.kind {
             NodeKind::Null => return None,
+            // As everywhere, an empty string means absent.
+            NodeKind::Text(text) if text.trim().is_empty() => return None,
             NodeKind::Sequence(items) => items,
             NodeKind::Bool(_) | NodeKind::Number | NodeKind::Text(_) | NodeKind::Mapping(_) => {
                 reader.wrong_type(

@@ -58,6 +58,11 @@ pub fn read_text(path: &str, what: &str) -> Result<String, Diagnostic> {
             MAX_BYTES / 1024 / 1024
         )));
     }
+    decode(path, bytes)
+}
+
+/// The text of a file's bytes, or where they stop being UTF-8.
+pub fn decode(path: &str, bytes: Vec<u8>) -> Result<String, Diagnostic> {
     String::from_utf8(bytes).map_err(|error| {
         let good = error.utf8_error().valid_up_to();
         let bytes = error.as_bytes();
@@ -75,10 +80,8 @@ pub fn read_text(path: &str, what: &str) -> Result<String, Diagnostic> {
             [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => "it looks like UTF-16: save it as UTF-8",
             _ => "save it as UTF-8",
         };
-        fail(format!(
-            "{path}:{line}:{column}: not UTF-8 (byte 0x{byte:02x})"
-        ))
-        .help(help)
+        let message = format!("{path}:{line}:{column}: not UTF-8 (byte 0x{byte:02x})");
+        Diagnostic::error(UNREADABLE_FILE, Place::Whole, message).help(help)
     })
 }
 
@@ -110,7 +113,8 @@ pub fn load(name: impl Into<String>, text: String, origin: Origin) -> Loaded {
             Vec::new()
         }
     };
-    let (diagnostics, notes) = (reader.found, reader.notes);
+    // A template merged into many models is read many times.
+    let (diagnostics, notes) = (reader.found.unique(), reader.notes.unique());
     Loaded {
         models: ModelsFile {
             origin,
@@ -168,7 +172,7 @@ impl Reader<'_> {
         help: Option<String>,
     ) {
         let diagnostic = Diagnostic::error(code, Place::File(span), message).label(label);
-        self.found.push(diagnostic.help_if(help));
+        self.found.0.push(diagnostic.help_if(help));
     }
 
     fn syntax(&mut self, fault: &yaml::Fault) {
@@ -214,7 +218,7 @@ impl Reader<'_> {
                 }
                 Some(earlier) => {
                     let place = self.file.place(*earlier);
-                    self.found.push(
+                    self.found.0.push(
                         Diagnostic::error(
                             code,
                             Place::File(*span),

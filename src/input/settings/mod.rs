@@ -159,13 +159,13 @@ impl Reader<'_> {
             "--prefill-workers",
             args.prefill_workers.as_deref(),
             &["xP"],
-            count,
+            values::workers,
         );
         let decode = self.read(
             "--decode-workers",
             args.decode_workers.as_deref(),
             &["yD"],
-            count,
+            values::workers,
         );
         let workers = (prefill.is_some() || decode.is_some()).then(|| WorkerCounts {
             prefill: Self::or(prefill, 1),

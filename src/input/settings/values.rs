@@ -19,6 +19,14 @@ pub(super) fn count(value: &str) -> Result<u32, String> {
     }
 }
 
+/// Workers of a role. No cluster has more nodes; a slip of the keyboard must not fill the memory with plans.
+pub(super) fn workers(value: &str) -> Result<u32, String> {
+    match whole_number(value)? {
+        number @ 1..=4096 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),
+        _ => Err("must be from 1 to 4096".into()),
+    }
+}
+
 pub(super) fn index(value: &str) -> Result<u32, String> {
     match whole_number(value)? {
         number @ 0..=100_000 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),

@@ -1,15 +1,20 @@
 //! What contradicts itself in a topology: sizes, addresses, ranks, ports. Every check reports all it finds.
 
-use super::{MAX_TP, Placement};
+use std::collections::HashSet;
+
+use super::{MAX_TP, Placement, Slot};
 use crate::domain::codes::{
-    CONTRADICTION, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE, RANK_OUTSIDE_TOPOLOGY,
-    TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
+    CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE,
+    RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
 };
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{Settings, WorkerCounts};
-use crate::domain::topology::Role;
-use crate::resolve::named;
+use crate::domain::topology::{Port, Role};
+use crate::resolve::{named, transfer};
+
+/// Linux's default range of ports for outgoing connections; a server's own random ports come from there as well.
+const EPHEMERAL: std::ops::Range<u32> = 32768..61000;
 
 pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: &mut Diagnostics) {
     let gpus = &settings.gpus_per_node;
@@ -59,6 +64,11 @@ pub(super) fn own_nodes(settings: &Settings, ranks: u32) -> Option<&Sourced<Vec<
     whole
         .filter(|whole| step.value.len() < ranks as usize && whole.value.len() >= ranks as usize)
         .or(Some(step))
+}
+
+fn is_loopback(node: &str) -> bool {
+    node.parse::<std::net::IpAddr>()
+        .is_ok_and(|ip| ip.is_loopback())
 }
 
 fn shape_of(counts: &WorkerCounts) -> String {
@@ -117,11 +127,7 @@ pub(super) fn check_nodes(
         ));
         placement.nodes.truncate(ranks);
     }
-    let is_loopback = |node: &String| {
-        node.parse::<std::net::IpAddr>()
-            .is_ok_and(|ip| ip.is_loopback())
-    };
-    if !placement.nodes.iter().all(is_loopback) {
+    if !placement.nodes.iter().all(|node| is_loopback(node)) {
         for node in placement.nodes.iter().filter(|node| is_loopback(node)) {
             found.push(
                 Diagnostic::warning(LOOPBACK_ADDRESS, place.clone(), format!("{input} has the loopback address {node} among addresses of other machines: no other rank can reach it"))
@@ -129,8 +135,9 @@ pub(super) fn check_nodes(
             );
         }
     }
-    for (rank, node) in placement.nodes.iter().enumerate() {
-        if placement.nodes[..rank].contains(node) {
+    let mut seen = HashSet::new();
+    for node in &placement.nodes {
+        if !seen.insert(node) {
             found.push(
                 Diagnostic::error(
                     PORT_USED_TWICE,
@@ -218,17 +225,46 @@ pub(super) fn check_rank(
     }
 }
 
+/// A block of ports that something binds.
+struct Use {
+    first: u32,
+    count: u32,
+    what: String,
+}
+
+impl Use {
+    fn one(port: Port, what: String) -> Self {
+        Self {
+            first: port.get().into(),
+            count: 1,
+            what,
+        }
+    }
+
+    fn end(&self) -> u32 {
+        self.first + self.count
+    }
+}
+
 /// Which ports each node binds; no port twice on one node.
 pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mut Diagnostics) {
-    struct Use {
-        first: u32,
-        count: u32,
-        what: String,
-    }
-    let ports = &settings.ports;
+    // A rehearsal on one machine lives on whatever ports are free.
+    let rehearsal =
+        !placement.nodes.is_empty() && placement.nodes.iter().all(|node| is_loopback(node));
+    let mut rest = placement.slots.as_slice();
     for rank in 0..placement.ranks {
+        // Slots are in the order of ranks; one that stands alone may have a rank of its own.
+        let here = if placement.has_router {
+            let end = rest.iter().take_while(|slot| slot.rank == rank).count();
+            let (here, after) = rest.split_at(end);
+            rest = after;
+            here
+        } else {
+            rest
+        };
         let mut uses = Vec::new();
         if rank == 0 && placement.has_router {
+            let ports = &settings.ports;
             for (port, option, what) in [
                 (&ports.router, "--router-port or ROUTER_PORT", "the router"),
                 (
@@ -237,71 +273,18 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                     "its metrics",
                 ),
             ] {
-                uses.push(Use {
-                    first: port.value.get().into(),
-                    count: 1,
-                    what: format!("{} ({what})", named(&port.source, option, port.value)),
-                });
+                let name = named(&port.source, option, port.value);
+                uses.push(Use::one(port.value, format!("{name} ({what})")));
             }
         }
-        for slot in placement
-            .slots
-            .iter()
-            .filter(|slot| slot.rank == rank || !placement.has_router)
-        {
-            let option = match slot.role {
-                Role::Prefill => "--prefill-port or PREFILL_PORT",
-                Role::Decode => "--decode-port or DECODE_PORT",
-                Role::Standalone => "--server-port",
-            };
-            uses.push(Use {
-                first: slot.port.value.get().into(),
-                count: 1,
-                what: format!(
-                    "{} ({})",
-                    named(&slot.port.source, option, slot.port.value),
-                    slot.name
-                ),
-            });
-            let tp = settings.tp.get(slot.role).value;
-            if slot.role == Role::Prefill && settings.kv_transfer.prefill.is_none() {
-                let what = named(
-                    &ports.handshake.source,
-                    "--handshake-port or HANDSHAKE_PORT",
-                    slot.handshake,
-                );
-                uses.push(Use {
-                    first: slot.handshake.get().into(),
-                    count: tp,
-                    what: format!(
-                        "{what} and the {} after it (KV transfer of {})",
-                        tp - 1,
-                        slot.name
-                    ),
-                });
-            }
-            if settings.mode.get(slot.role).value.dp_attention() {
-                uses.push(Use {
-                    first: slot.dp_master.get().into(),
-                    count: 1,
-                    what: format!(
-                        "ATOM_DP_MASTER_PORT {} (rendezvous of {})",
-                        slot.dp_master, slot.name
-                    ),
-                });
-            }
+        for slot in here {
+            uses_of(settings, slot, &mut uses);
         }
         for (position, one) in uses.iter().enumerate() {
-            if one.first + one.count > 65536 {
-                found.push(Diagnostic::error(
-                    PORT_USED_TWICE,
-                    Place::Whole,
-                    format!("{} runs past port 65535", one.what),
-                ));
-            }
+            out_of_place(one, rehearsal, found);
             for other in &uses[..position] {
                 let first = one.first.max(other.first);
-                if first < (one.first + one.count).min(other.first + other.count) {
+                if first < one.end().min(other.end()) {
                     found.push(
                         Diagnostic::error(
                             PORT_USED_TWICE,
@@ -316,5 +299,64 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
                 }
             }
         }
+    }
+}
+
+/// What one worker binds.
+fn uses_of(settings: &Settings, slot: &Slot, uses: &mut Vec<Use>) {
+    let option = match slot.role {
+        Role::Prefill => "--prefill-port or PREFILL_PORT",
+        Role::Decode => "--decode-port or DECODE_PORT",
+        Role::Standalone => "--server-port",
+    };
+    let name = named(&slot.port.source, option, slot.port.value);
+    uses.push(Use::one(slot.port.value, format!("{name} ({})", slot.name)));
+    for (first, count) in transfer::side_channels(settings, slot) {
+        let name = match settings.kv_transfer.get(slot.role) {
+            Some(config) => named(&config.source, "handshake_port", first),
+            None => named(
+                &settings.ports.handshake.source,
+                "--handshake-port or HANDSHAKE_PORT",
+                first,
+            ),
+        };
+        let name = match count {
+            1 => name,
+            _ => format!("{name} and the {} after it", count - 1),
+        };
+        let what = format!("{name} (KV transfer of {})", slot.name);
+        uses.push(Use { first, count, what });
+    }
+    if settings.mode.get(slot.role).value.dp_attention() {
+        let port = slot.dp_master;
+        let what = format!("ATOM_DP_MASTER_PORT {port} (rendezvous of {})", slot.name);
+        uses.push(Use::one(port, what));
+    }
+    if let Some(port) = slot.dp_base {
+        let what = format!("ATOM_DP_BASE_PORT {port} (process group of {})", slot.name);
+        uses.push(Use::one(port, what));
+    }
+}
+
+/// Ports that do not exist, and ports that somebody else may have by the time the server binds them.
+fn out_of_place(one: &Use, rehearsal: bool, found: &mut Diagnostics) {
+    if one.end() > 65536 {
+        let message = format!("{} runs past port 65535", one.what);
+        found.push(Diagnostic::error(PORT_USED_TWICE, Place::Whole, message));
+    }
+    if !rehearsal && one.end() > EPHEMERAL.start && one.first < EPHEMERAL.end {
+        found.push(
+            Diagnostic::warning(
+                EPHEMERAL_PORT,
+                Place::Whole,
+                format!(
+                    "{} lies where the system takes ports for its connections, {} to {}",
+                    one.what,
+                    EPHEMERAL.start,
+                    EPHEMERAL.end - 1
+                ),
+            )
+            .help("choose ports below, or reserve these with net.ipv4.ip_local_reserved_ports"),
+        );
     }
 }

@@ -140,16 +140,24 @@ fn slots(
     found: &mut Diagnostics,
 ) -> Vec<Slot> {
     let mut made: Vec<Slot> = Vec::with_capacity(shapes.len());
-    for &(rank, role, index) in shapes {
-        let mates: Vec<&Slot> = made.iter().filter(|slot| slot.rank == rank).collect();
-        let shared = shapes.iter().filter(|(of, ..)| *of == rank).count() > 1;
-        let slot = u32::try_from(mates.len()).unwrap_or(u32::MAX);
-        let same_role =
-            u32::try_from(mates.iter().filter(|mate| mate.role == role).count()).unwrap_or(0);
-        let first_gpu: u32 = mates
-            .iter()
-            .map(|mate| settings.tp.get(mate.role).value)
-            .sum();
+    // Shapes are in the order of ranks, so a node's workers follow each other.
+    let (mut slot, mut same_role, mut first_gpu) = (0, 0, 0);
+    for (position, &(rank, role, index)) in shapes.iter().enumerate() {
+        let before = position.checked_sub(1).map(|before| shapes[before]);
+        let is_mate = |other: Option<(u32, Role, u32)>| other.is_some_and(|(of, ..)| of == rank);
+        if is_mate(before) {
+            let role_before = before.map_or(role, |(_, role, _)| role);
+            slot += 1;
+            same_role = if role_before == role {
+                same_role + 1
+            } else {
+                0
+            };
+            first_gpu += settings.tp.get(role_before).value;
+        } else {
+            (slot, same_role, first_gpu) = (0, 0, 0);
+        }
+        let shared = slot > 0 || is_mate(shapes.get(position + 1).copied());
         let name = if shared {
             format!("{role}-{rank}-{slot}")
         } else {
@@ -426,6 +434,23 @@ mod tests {
             found.0[0].message.contains("SLURM_PROCID=1 runs on node 0"),
             "{found:?}"
         );
+    }
+
+    #[test]
+    fn ports_that_the_system_hands_out_are_named_unless_all_is_loopback() {
+        let of = |nodes| {
+            let env = [
+                ("xP", "1"),
+                ("yD", "1"),
+                ("PREFILL_PORT", "40000"),
+                ("IPADDRS", nodes),
+            ];
+            placed(&env, &crate::cli::JobArgs::default()).1
+        };
+        let found = of("10.0.0.1,10.0.0.2");
+        assert_eq!(found.0.len(), 1, "{found:?}");
+        assert!(!found.has_errors());
+        assert!(of("127.0.0.2,127.0.0.3").0.is_empty());
     }
 
     #[test]

@@ -36,6 +36,7 @@ pub(super) const BAD_VALUES: [(&str, &str, &str); 30] = {
     const ZERO: &str = "must not start with 0 (some readers take that for an octal number)";
     const LEVELS: &str = "must be whole numbers from 1, joined by `x` or commas: `8x16x32`";
     const COUNT: &str = "must be from 1 to 100000";
+    const WORKERS: &str = "must be from 1 to 4096";
     const SWITCH: &str = "must be true/false, 1/0, yes/no or on/off";
     [
         ("BENCH_MAX_CONCURRENCY", "0x8", LEVELS),
@@ -69,9 +70,9 @@ pub(super) const BAD_VALUES: [(&str, &str, &str); 30] = {
         ("WAIT_ROUTER_TIMEOUT", "0900", ZERO),
         ("WAIT_SERVER_TIMEOUT", "10m", WHOLE),
         ("WAIT_SERVER_TIMEOUT", "forever", WHOLE),
-        ("xP", "0", COUNT),
+        ("xP", "0", WORKERS),
         ("xP", "two", WHOLE),
-        ("yD", "0", COUNT),
+        ("yD", "0", WORKERS),
     ]
 };
 

@@ -75,7 +75,8 @@ impl Driver<'_> {
                         http_url(&router.address, router.port),
                         router.readiness
                     );
-                    health::Target::parse(&url).map(|target| target.or("/v1/models"))
+                    // Our own, started this moment: a second's wait here would be a second of every GPU.
+                    health::Target::parse(&url).map(|target| target.or("/v1/models").eagerly())
                 }
                 (None, Some(router)) => health::Target::parse(&format!(
                     "{}/readiness",

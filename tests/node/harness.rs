@@ -309,7 +309,7 @@ fn with(mut base: Value, more: &Value) -> Value {
     base
 }
 
-/// The engine's own small program, built beside this test.
+/// The engine's own small program, built beside this test: by a run of all tests, or by `cargo build --examples`.
 pub(crate) fn launcher() -> PathBuf {
     let mut folder: &Path = &std::env::current_exe().unwrap();
     while !folder.join("examples").is_dir() {

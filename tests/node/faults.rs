@@ -204,7 +204,7 @@ impl Case {
                 rank.await_file("server");
             }
             (Role::Prefill | Role::Decode | Role::Prefill1, When::Waiting) => {
-                rank.await_stderr("is ready after")
+                rank.await_stderr("is ready after");
             }
             (_, When::Router) => _ = rank.await_file("router"),
             (_, When::Serving) => _ = rank.await_file("workload"),

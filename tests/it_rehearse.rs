@@ -371,6 +371,36 @@ fn one_interrupt_ends_it_and_a_second_kills() {
 }
 
 #[test]
+fn a_rehearsal_obeys_signals_although_nobody_reads_what_it_says() {
+    // More than the pipe and all queues hold, so that everybody waits who ever would.
+    let flood = "head -c 8000000 /dev/zero | tr '\\0' x >&2; echo running; exec sleep 50";
+    let mut child = command(&["--grace", "1", "--", "sh", "-c", flood])
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(4));
+    let begun = Instant::now();
+    signal(&child, Signal::SIGQUIT);
+    let status = loop {
+        if let Some(status) = child.try_wait().unwrap() {
+            break status;
+        }
+        assert!(begun.elapsed() < LIMIT);
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    assert_eq!(status.code(), Some(131));
+    let mut told = String::new();
+    child
+        .stderr
+        .take()
+        .unwrap()
+        .read_to_string(&mut told)
+        .unwrap();
+    let folder = folder_in(&told);
+    assert_eq!(processes_of(&folder), [] as [i32; 0]);
+    assert!(!std::path::Path::new(&folder).exists());
+}
+
+#[test]
 fn a_killed_rehearsal_takes_its_ranks_along() {
     let mut child = running(&[]);
     let mut errors = BufReader::new(child.stderr.take().unwrap());

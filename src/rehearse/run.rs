@@ -1,6 +1,6 @@
 //! Starts the ranks, hands on signals, shows their talk, ends everything, and says how it went. Decisions are in `conduct`.
 
-use std::io::{BufRead as _, BufReader, Read, Write as _};
+use std::io::{BufRead as _, BufReader, Read};
 use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -11,10 +11,9 @@ use anyhow::Context as _;
 use nix::sys::prctl;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::SIGCHLD;
 use signal_hook::iterator::Signals;
 
-use super::acting::say;
 use super::cast::{Cast, Look, NoCast, faults};
 use super::conduct::{Conductor, Order};
 use super::faults::{Fault, Kind};
@@ -25,6 +24,8 @@ use crate::cli::RehearseArgs;
 use crate::domain::diagnostic::Diagnostics;
 use crate::exit;
 use crate::render;
+use crate::run::console::{Manner, stderr};
+use crate::run::signals;
 
 /// How often wishes for a stranger are looked for, where there can be any.
 const TICK: Duration = Duration::from_millis(20);
@@ -55,7 +56,7 @@ pub fn rehearse(args: &RehearseArgs, given: &Given, look: &dyn Look) -> anyhow::
         Err(NoCast::Told(code)) => return Ok(code),
         Err(NoCast::Findings(findings)) => return Ok(refuse(&findings)),
         Err(NoCast::Machine(error)) => {
-            say(&format!("error: {error:#}"));
+            render::to_stderr(&format!("error: {error:#}\n"));
             return Ok(exit::USAGE);
         }
     };
@@ -79,6 +80,7 @@ pub fn rehearse(args: &RehearseArgs, given: &Given, look: &dyn Look) -> anyhow::
         )),
     }
     conclude(&cast, &conductor);
+    stderr().flush(LAST_WORDS);
     Ok(conductor.code())
 }
 
@@ -118,7 +120,7 @@ fn introduce(cast: &Cast, faults: &[Fault]) {
         text.push_str(&format!("  fault: {fault}\n"));
     }
     text.push_str(&format!("  logs in {}\n", cast.log_dir.display()));
-    render::to_stderr(&text);
+    stderr().push(text.as_bytes(), Manner::Own);
 }
 
 fn conclude(cast: &Cast, conductor: &Conductor) {
@@ -137,7 +139,7 @@ fn conclude(cast: &Cast, conductor: &Conductor) {
             end.map_or_else(String::new, |end| format!("{:.1}", end.at.as_secs_f64())),
         ]);
     }
-    render::to_stderr(&format!("\n{}", render::table::aligned(&rows)));
+    say(&format!("\n{}", render::table::aligned(&rows).trim_end()));
     if cast.folder.keep {
         say(&format!("kept: {}", cast.folder.path.display()));
     }
@@ -174,7 +176,7 @@ impl<'a> Company<'a> {
         // What a killed rank leaves behind comes to us.
         prctl::set_child_subreaper(true).context("cannot become the parent of orphans")?;
         let (sender, events) = mpsc::channel();
-        signals(sender.clone())?;
+        listen(sender.clone())?;
         let stolen =
             |text: &String| Fault::parse(text).is_ok_and(|fault| fault.kind == Kind::PortStolen);
         let wishes = cast
@@ -365,9 +367,8 @@ impl<'a> Company<'a> {
 }
 
 /// Turn signals into events; nothing else happens on them from here on.
-fn signals(sender: Sender<Event>) -> anyhow::Result<()> {
-    let mut signals =
-        Signals::new([SIGCHLD, SIGTERM, SIGINT, SIGHUP]).context("cannot listen to signals")?;
+fn listen(sender: Sender<Event>) -> anyhow::Result<()> {
+    let mut signals = Signals::new(signals::wanted()).context("cannot listen to signals")?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .spawn(move || {
@@ -379,6 +380,11 @@ fn signals(sender: Sender<Event>) -> anyhow::Result<()> {
         })
         .context("no thread for signals")?;
     Ok(())
+}
+
+/// Our own words, through the queue that nobody waits for: a reader that has stopped must not keep us from ending the ranks.
+fn say(text: &str) {
+    stderr().push(format!("{text}\n").as_bytes(), Manner::Own);
 }
 
 /// Show a rank's talk line by line.
@@ -396,6 +402,6 @@ fn show(stream: impl Read, prefix: &str) {
             line.push(b'\n');
         }
         // Nobody to listen is no reason to stop reading: the rank would stop at a full pipe.
-        let _ = std::io::stderr().lock().write_all(&line);
+        stderr().push(&line, Manner::Wait);
     }
 }

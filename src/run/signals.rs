@@ -3,7 +3,8 @@
 use std::fs;
 use std::io;
 
-use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use nix::libc::{SIGALRM, SIGIO, SIGPROF, SIGPWR, SIGSTKFLT, SIGVTALRM};
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2, SIGXCPU};
 use signal_hook::iterator::Signals;
 
 /// What came.
@@ -15,15 +16,26 @@ pub enum Note {
     Child,
 }
 
+/// Requests to end that are always heard.
+const ENDS: [i32; 3] = [SIGTERM, SIGINT, SIGQUIT];
+/// Others whose default is to kill us on the spot, so that engines would be left behind: SLURM sends some of them before a job's time
+/// is up (`sbatch --signal=USR1@60`). One that was ignored when we started (`nohup`) stays ignored.
+const DEADLY: [i32; 10] = [
+    SIGHUP, SIGUSR1, SIGUSR2, SIGXCPU, SIGALRM, SIGVTALRM, SIGPROF, SIGIO, SIGPWR, SIGSTKFLT,
+];
+
+/// All signals that we take: the children's, and every one that would end us and can be caught, but for those that tell of a crash.
+pub fn wanted() -> Vec<i32> {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let heard = DEADLY
+        .into_iter()
+        .filter(|number| !ignores(&status, *number));
+    ENDS.into_iter().chain([SIGCHLD]).chain(heard).collect()
+}
+
 /// Report signals to the sink from now on, until it says `false`.
-///
-/// A hang-up that was ignored when we started (`nohup`) stays ignored.
 pub fn listen(sink: impl Fn(Note) -> bool + Send + 'static) -> io::Result<()> {
-    let mut wanted = vec![SIGTERM, SIGINT, SIGQUIT, SIGCHLD];
-    if !ignored_at_start(SIGHUP) {
-        wanted.push(SIGHUP);
-    }
-    let mut signals = Signals::new(wanted)?;
+    let mut signals = Signals::new(wanted())?;
     std::thread::Builder::new()
         .name("signals".to_owned())
         .stack_size(128 << 10)
@@ -40,11 +52,6 @@ pub fn listen(sink: impl Fn(Note) -> bool + Send + 'static) -> io::Result<()> {
             }
         })?;
     Ok(())
-}
-
-fn ignored_at_start(number: i32) -> bool {
-    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
-    ignores(&status, number)
 }
 
 fn ignores(status: &str, number: i32) -> bool {

@@ -82,6 +82,28 @@ fn a_signal_that_follows_the_ends_it_has_caused_is_the_cause() {
     assert_eq!(end.manifest["reason"], "stopped by SIGTERM");
 }
 
+/// Left alone each of them would kill the launcher on the spot, and with it all that could end the engines.
+#[test]
+fn every_signal_that_would_kill_the_launcher_ends_everything_instead() {
+    for signal in [
+        Signal::SIGQUIT,
+        Signal::SIGUSR1,
+        Signal::SIGUSR2,
+        Signal::SIGXCPU,
+        Signal::SIGALRM,
+        Signal::SIGVTALRM,
+        Signal::SIGPROF,
+        Signal::SIGIO,
+        Signal::SIGPWR,
+    ] {
+        let mut rank = in_phase("serving");
+        rank.signal(signal);
+        let end = rank.end();
+        assert_eq!(end.code, 128 + signal as i32, "{signal}: {}", end.stderr);
+        assert_eq!(end.manifest["reason"], format!("stopped by {signal}"));
+    }
+}
+
 #[test]
 fn a_signal_while_lingering_ends_the_pause_and_not_the_success() {
     let mut rank = in_phase("linger");

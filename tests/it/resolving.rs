@@ -853,7 +853,7 @@ atom-launch: 1 error; nothing was started
     for (name, most) in [
         ("xP", 4096),
         ("PREFILL_TP_SIZE", 100_000),
-        ("GPUS_PER_NODE", 100_000),
+        ("GPUS_PER_NODE", 256),
     ] {
         let run = job(BASIC)
             .env(name, "0")

@@ -17,8 +17,8 @@ use crate::domain::topology::{Mode, Port};
 
 pub use names::VARIABLES;
 use values::{
-    address, boolean, concurrency, count, index, interval, json_object, node_list, pause, seconds,
-    size_list, text, word_list,
+    address, boolean, concurrency, count, gpus, index, interval, json_object, node_list, pause,
+    seconds, size_list, text, word_list,
 };
 
 /// Read all settings; all mistakes of command line and environment together.
@@ -222,7 +222,7 @@ impl Reader<'_> {
                     "--gpus-per-node",
                     args.gpus_per_node.as_deref(),
                     &["GPUS_PER_NODE"],
-                    count,
+                    gpus,
                 );
                 Self::or(value, 8)
             },

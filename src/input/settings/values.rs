@@ -19,6 +19,14 @@ pub(super) fn count(value: &str) -> Result<u32, String> {
     }
 }
 
+/// GPUs of a node.
+pub(super) fn gpus(value: &str) -> Result<u32, String> {
+    match whole_number(value)? {
+        number @ 1..=256 => Ok(u32::try_from(number).unwrap_or(u32::MAX)),
+        _ => Err("must be from 1 to 256".into()),
+    }
+}
+
 /// Workers of a role. No cluster has more nodes; a slip of the keyboard must not fill the memory with plans.
 pub(super) fn workers(value: &str) -> Result<u32, String> {
     match whole_number(value)? {

@@ -4,7 +4,7 @@
 
 mod checks;
 
-use crate::domain::codes::{PORT_USED_TWICE, TOO_FEW_GPUS};
+use crate::domain::codes::{INVALID_SETTING, PORT_USED_TWICE, TOO_FEW_GPUS};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Source, Sourced};
@@ -113,7 +113,14 @@ pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnos
         checks::check_nodes(&mut placement, counts, found);
         checks::check_rank(settings, &mut placement, counts, found);
     }
+    // Ports only of workers that have their GPUs: without room there may be thousands that can never be.
+    let no_room: Vec<Slot> = placement
+        .slots
+        .extract_if(.., |slot| slot.dp_base.is_some() && slot.gpus.is_none())
+        .collect();
     checks::check_ports(settings, &placement, found);
+    placement.slots.extend(no_room);
+    placement.slots.sort_by_key(|slot| (slot.rank, slot.slot));
     placement
 }
 
@@ -142,6 +149,9 @@ fn slots(
     let mut made: Vec<Slot> = Vec::with_capacity(shapes.len());
     // Shapes are in the order of ranks, so a node's workers follow each other.
     let (mut slot, mut same_role, mut first_gpu) = (0, 0, 0);
+    let mut full = false;
+    // Once a node has no room, whatever else its further workers lack only follows from that.
+    let mut unheard = Diagnostics::default();
     for (position, &(rank, role, index)) in shapes.iter().enumerate() {
         let before = position.checked_sub(1).map(|before| shapes[before]);
         let is_mate = |other: Option<(u32, Role, u32)>| other.is_some_and(|(of, ..)| of == rank);
@@ -156,7 +166,9 @@ fn slots(
             first_gpu += settings.tp.get(role_before).value;
         } else {
             (slot, same_role, first_gpu) = (0, 0, 0);
+            full = false;
         }
+        let found = if full { &mut unheard } else { &mut *found };
         let shared = slot > 0 || is_mate(shapes.get(position + 1).copied());
         let name = if shared {
             format!("{role}-{rank}-{slot}")
@@ -173,11 +185,12 @@ fn slots(
                 base.value
             ));
         }
-        let gpus = if shared {
+        let gpus = if shared && !full {
             devices(settings, environment, role, first_gpu, &name, found)
         } else {
             None
         };
+        full = shared && gpus.is_none();
         let offset_if_shared = |by: u32| if shared { by } else { 0 };
         made.push(Slot {
             rank,
@@ -230,9 +243,10 @@ fn devices(
                 .collect()
         },
         |list| {
-            list.split(',')
-                .map(|device| device.trim().to_owned())
-                .collect()
+            let named = list.split(',').map(|device| device.trim().to_owned());
+            let named: Vec<String> = named.collect();
+            check_devices(&named, found);
+            named
         },
     );
     let range = first as usize..(first + tp) as usize;
@@ -248,8 +262,12 @@ fn devices(
                 TOO_FEW_GPUS,
                 Place::Input(from.into()),
                 format!(
-                    "worker {worker} needs GPUs {first} to {} of its node, but {from} gives {}",
-                    first + tp - 1,
+                    "worker {worker} needs {} of its node, but {from} gives {}",
+                    if tp == 1 {
+                        format!("GPU {first}")
+                    } else {
+                        format!("GPUs {first} to {}", first + tp - 1)
+                    },
                     all.len()
                 ),
             )
@@ -257,6 +275,26 @@ fn devices(
         );
     }
     slice
+}
+
+/// Devices are shared out by their place in the list, so one that stands there twice would serve two workers.
+fn check_devices(named: &[String], found: &mut Diagnostics) {
+    let mut wrong = |message: String| {
+        let place = Place::Input("HIP_VISIBLE_DEVICES".into());
+        found.push(
+            Diagnostic::error(INVALID_SETTING, place, message)
+                .help("name each GPU of the node once: `HIP_VISIBLE_DEVICES=0,1,2,3`"),
+        );
+    };
+    for (position, device) in named.iter().enumerate() {
+        if device.is_empty() {
+            wrong("variable HIP_VISIBLE_DEVICES has an empty entry".into());
+        } else if named[..position].contains(device) {
+            wrong(format!(
+                "variable HIP_VISIBLE_DEVICES names GPU {device} twice"
+            ));
+        }
+    }
 }
 
 #[cfg(test)]

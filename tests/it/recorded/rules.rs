@@ -35,7 +35,6 @@ pub(super) const BAD_VALUES: [(&str, &str, &str); 30] = {
     const WHOLE: &str = "must be a whole decimal number";
     const ZERO: &str = "must not start with 0 (some readers take that for an octal number)";
     const LEVELS: &str = "must be whole numbers from 1, joined by `x` or commas: `8x16x32`";
-    const COUNT: &str = "must be from 1 to 100000";
     const WORKERS: &str = "must be from 1 to 4096";
     const SWITCH: &str = "must be true/false, 1/0, yes/no or on/off";
     [
@@ -55,7 +54,7 @@ pub(super) const BAD_VALUES: [(&str, &str, &str); 30] = {
         ("DECODE_MTP_SIZE", "BLOCK_SIZE", WHOLE),
         ("DECODE_MTP_SIZE", "a[$(touch /tmp/pwned5)]", WHOLE),
         ("DECODE_TP_SIZE", "eight", WHOLE),
-        ("GPUS_PER_NODE", "0", COUNT),
+        ("GPUS_PER_NODE", "0", "must be from 1 to 256"),
         ("MAX_MODEL_LEN", "1 2", WHOLE),
         ("MAX_MODEL_LEN", "32k", WHOLE),
         (

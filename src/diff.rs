@@ -11,6 +11,7 @@ use crate::domain::secret;
 use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
 use crate::input::settings;
+use crate::render;
 use crate::resolve::{self, Inputs, topology};
 
 /// Speculative tokens that are compared: none and one.
@@ -265,7 +266,7 @@ impl Neutral {
                 let quote = |words: &[String]| {
                     words
                         .iter()
-                        .map(|word| shell_words::quote(word))
+                        .map(|word| render::quote(word))
                         .collect::<Vec<_>>()
                         .join(" ")
                 };
@@ -280,7 +281,7 @@ impl Neutral {
             .env
             .iter()
             .map(|var| {
-                let pair = |value: &str| format!("{}={}", var.name, shell_words::quote(value));
+                let pair = |value: &str| format!("{}={}", var.name, render::quote(value));
                 Piece {
                     raw: pair(&var.value),
                     shown: pair(&secret::shown(&var.name, &var.value)),

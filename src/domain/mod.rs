@@ -10,3 +10,4 @@ pub mod secret;
 pub mod settings;
 pub mod source;
 pub mod topology;
+pub mod visible;

@@ -1,7 +1,8 @@
 //! SLURM's compact node lists, `a[01-03,7],b`, expanded without `scontrol`.
 
 /// Most hosts that a list may name; SLURM's own limit for one list.
-const MAX_HOSTS: usize = 64 * 1024;
+/// Most nodes that a job can have.
+pub const MAX_HOSTS: usize = 64 * 1024;
 
 /// Expand a list. The error is a sentence that continues "… ".
 pub fn expand(list: &str) -> Result<Vec<String>, String> {

@@ -1,9 +1,9 @@
 //! JSON objects that are passed on byte for byte: checked here, never rewritten.
 
-use std::cell::RefCell;
+use std::collections::HashSet;
 use std::fmt;
 
-use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 
 /// Why a text is no JSON object that we pass on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,9 +20,8 @@ pub struct JsonFault {
 
 /// Check that a text is one JSON object without a repeated key.
 pub fn check_object(text: &str) -> Result<(), JsonFault> {
-    let duplicates = RefCell::new(Vec::new());
     let mut reader = serde_json::Deserializer::from_str(text);
-    let kind = Walk(&duplicates)
+    let kind = Walk
         .deserialize(&mut reader)
         .and_then(|kind| reader.end().map(|()| kind))
         .map_err(|error| syntax(text, &error))?;
@@ -34,10 +33,10 @@ pub fn check_object(text: &str) -> Result<(), JsonFault> {
             duplicate: false,
         });
     }
-    match duplicates.into_inner().into_iter().next() {
+    match repeated_key(text) {
         None => Ok(()),
-        Some(key) => Err(JsonFault {
-            at: text.rfind(&format!("\"{key}\"")).unwrap_or(0),
+        Some((at, key)) => Err(JsonFault {
+            at,
             message: format!(
                 "has the JSON key \"{key}\" twice; the server would keep the last one"
             ),
@@ -46,6 +45,40 @@ pub fn check_object(text: &str) -> Result<(), JsonFault> {
         }),
     }
 }
+
+/// The first key of a valid JSON text that its object has had before, and where it stands.
+fn repeated_key(text: &str) -> Option<(usize, String)> {
+    let mut open: Vec<HashSet<String>> = Vec::new();
+    let mut at = 0;
+    while let Some(byte) = text.as_bytes().get(at) {
+        match byte {
+            b'{' | b'[' => open.push(HashSet::new()),
+            b'}' | b']' => drop(open.pop()),
+            b'"' => {
+                let start = at;
+                at += 1;
+                while text.as_bytes().get(at).is_some_and(|byte| *byte != b'"') {
+                    at += 1 + usize::from(text.as_bytes()[at] == b'\\');
+                }
+                let is_key = text.get(at + 1..)?.trim_start().starts_with(':');
+                if is_key {
+                    let key: String = serde_json::from_str(text.get(start..=at)?).ok()?;
+                    if open.last().is_some_and(|keys| keys.contains(&key)) {
+                        return Some((start, key));
+                    }
+                    open.last_mut()?.insert(key);
+                }
+            }
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}
+
+/// Advice for which a models file has a second way out.
+pub const DOUBLE_QUOTES: &str =
+    "JSON wants double quotes around every key and every text: `{\"key\": \"value\"}`";
 
 fn syntax(text: &str, error: &serde_json::Error) -> JsonFault {
     let line_start: usize = text
@@ -62,16 +95,16 @@ fn syntax(text: &str, error: &serde_json::Error) -> JsonFault {
         reason.truncate(cut);
     }
     JsonFault {
+        help: advice(text, at, &reason).map(str::to_owned),
         message: format!("is not valid JSON: {reason}"),
         at,
-        help: Some(advice(text, at).into()),
         duplicate: false,
     }
 }
 
 /// What the writer of such a text most likely did.
-fn advice(text: &str, at: usize) -> &'static str {
-    if text.contains("\\\"") && !text.contains(":\"") && !text.contains("{\"") {
+fn advice(text: &str, at: usize, reason: &str) -> Option<&'static str> {
+    let advice = if text.contains("\\\"") && !text.contains(":\"") && !text.contains("{\"") {
         "the quotes are escaped twice: write plain double quotes, `'{\"key\": 1}'` inside YAML's single quotes"
     } else if text.trim_start().starts_with("{'") || text[at..].starts_with('\'') {
         "JSON wants double quotes: `{\"key\": \"value\"}`, not single ones"
@@ -80,16 +113,23 @@ fn advice(text: &str, at: usize) -> &'static str {
         .any(|word| text[at..].starts_with(word))
     {
         "JSON writes true, false and null in lower case"
+    } else if ["expected value", "key must be a string", "expected ident"]
+        .iter()
+        .any(|start| reason.starts_with(start))
+    {
+        DOUBLE_QUOTES
     } else {
-        "JSON wants double quotes around every key and every text: `{\"key\": \"value\"}`; or write a YAML mapping"
-    }
+        // The reason says all there is.
+        return None;
+    };
+    Some(advice)
 }
 
-/// Reads any value, notes repeated keys, and says what the value is.
+/// Reads any value and says what it is.
 #[derive(Clone, Copy)]
-struct Walk<'a>(&'a RefCell<Vec<String>>);
+struct Walk;
 
-impl<'de> DeserializeSeed<'de> for Walk<'_> {
+impl<'de> DeserializeSeed<'de> for Walk {
     type Value = &'static str;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Self::Value, D::Error> {
@@ -97,7 +137,7 @@ impl<'de> DeserializeSeed<'de> for Walk<'_> {
     }
 }
 
-impl<'de> Visitor<'de> for Walk<'_> {
+impl<'de> Visitor<'de> for Walk {
     type Value = &'static str;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -134,11 +174,7 @@ impl<'de> Visitor<'de> for Walk<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self::Value, A::Error> {
-        let mut seen = std::collections::HashSet::new();
-        while let Some(key) = entries.next_key::<String>()? {
-            if !seen.insert(key.clone()) {
-                self.0.try_borrow_mut().map_err(A::Error::custom)?.push(key);
-            }
+        while entries.next_key::<String>()?.is_some() {
             entries.next_value_seed(self)?;
         }
         Ok("an object")
@@ -171,6 +207,17 @@ mod tests {
                 .contains("\"a\" twice")
         );
         assert!(fault("{} x").message.contains("not valid JSON"));
+    }
+
+    #[test]
+    fn a_repeated_key_is_pointed_at_and_nothing_that_looks_like_it() {
+        let at = |text: &str| check_object(text).err().map(|fault| fault.at);
+        assert_eq!(at("{\"a\": 1, \"a\": 2, \"b\": \"a\"}"), Some(9));
+        assert_eq!(
+            at("{\"\\u0061\": {\"a\": 1}, \"x\\\"\": [{\"a\": 1}, {\"a\": 1}], \"a\" : 2}"),
+            Some(50)
+        );
+        assert_eq!(at("{\"a\": {\"a\": \"a\"}, \"b\": [\"a\", \"a\"]}"), None);
     }
 
     #[test]

@@ -152,7 +152,11 @@ fn fault(text: &str, error: &serde_saphyr::Error) -> Fault {
     if let Some(cut) = message.rfind(" at line ") {
         message.truncate(cut);
     }
-    if message.starts_with("budget breached") {
+    if message.contains("null into string") {
+        "a key must be a name, found null".clone_into(&mut message);
+    } else if message.contains("expected string scalar") {
+        "a key must be a name, found a list or a mapping".clone_into(&mut message);
+    } else if message.starts_with("budget breached") {
         message = if message.contains("Depth") || message.contains("nesting") {
             format!("nested deeper than {MAX_DEPTH} levels")
         } else {

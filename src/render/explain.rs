@@ -3,6 +3,7 @@
 use serde_json::json;
 
 use super::{origin, origin_json, table};
+use crate::domain::visible::visible;
 use crate::explain::Row;
 
 /// Widest value in the table; JSON has it whole.
@@ -31,9 +32,9 @@ pub fn text(rows: &[Row], file: &str) -> String {
 fn shown(value: &str) -> String {
     let one_line: String = value
         .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
+        .map(|c| if c.is_whitespace() { ' ' } else { c })
         .collect();
-    table::cut(&one_line, WIDEST)
+    table::cut(&visible(&one_line), WIDEST)
 }
 
 /// The same for programs, with whole values.

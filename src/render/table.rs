@@ -1,9 +1,17 @@
-//! Aligned columns. Knows no domain type.
+//! Aligned columns. Knows no type of the domain.
+
+use std::borrow::Cow;
 
 use unicode_width::UnicodeWidthStr as _;
 
-/// Rows with every column padded to its widest cell; the last column is not padded. No trailing blanks.
+use crate::domain::visible::visible;
+
+/// Rows with every column padded to its widest cell; the last column is not padded. No trailing blanks, no hidden characters.
 pub fn aligned(rows: &[Vec<String>]) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| visible(cell)).collect())
+        .collect();
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -15,7 +23,7 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
         })
         .collect();
     let mut text = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (cell, width) in row.iter().zip(&widths) {
             line.push_str(cell);

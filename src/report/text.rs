@@ -1,10 +1,12 @@
 //! The report as a table for a terminal.
 
+use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr as _;
 
 use super::{Report, decided, outcome};
+use crate::domain::visible::visible;
 use crate::run::event::Verdict;
 use crate::run::manifest::Manifest;
 
@@ -58,14 +60,15 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(
             out,
             "\n{word}: rank {} after {after:.1} s: {}",
-            first.rank, first.reason
+            first.rank,
+            visible(&first.reason)
         );
         let culprit = first
             .processes
             .iter()
             .find(|one| Some(&one.name) == first.culprit.as_ref());
         if let Some(process) = culprit {
-            let _ = writeln!(out, "its log: {}", process.log);
+            let _ = writeln!(out, "its log: {}", visible(&process.log));
         }
     }
     // Those that are still at work have no end either; but once one has ended, the others do within seconds.
@@ -78,14 +81,15 @@ pub fn text(report: &Report) -> String {
         let _ = writeln!(
             out,
             "rank {} on {} has recorded no end: it still ends, was killed hard, or its node failed",
-            one.rank, one.host
+            one.rank,
+            visible(&one.host)
         );
     }
     for rank in report.missing() {
         let _ = writeln!(out, "rank {rank} has left no record");
     }
     for why in &report.unreadable {
-        let _ = writeln!(out, "not readable: {why}");
+        let _ = writeln!(out, "not readable: {}", visible(why));
     }
     out
 }
@@ -112,6 +116,10 @@ fn took(manifest: &Manifest, phase: crate::run::event::Phase) -> String {
 }
 
 fn table(rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
+    let rows: Vec<Vec<Cow<'_, str>>> = rows
+        .iter()
+        .map(|row| row.iter().map(|cell| visible(cell)).collect())
+        .collect();
     let columns = rows.first().map_or(0, Vec::len);
     let widths: Vec<usize> = (0..columns)
         .map(|column| {
@@ -122,7 +130,7 @@ fn table(rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
         })
         .collect();
     let mut out = String::new();
-    for row in rows {
+    for row in &rows {
         let mut line = String::new();
         for (column, cell) in row.iter().enumerate() {
             let fill = " ".repeat(widths[column] - cell.width());

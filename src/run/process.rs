@@ -20,6 +20,7 @@ use crate::exit;
 
 use super::event::Exit;
 use super::procfs;
+use crate::domain::visible::visible;
 
 /// A child that leads a group of its own.
 #[derive(Debug)]
@@ -225,7 +226,7 @@ fn collect_one(pid: i32) {
 /// A process's command line, short and without secrets.
 pub fn describe(pid: i32) -> String {
     let words = super::mask::words(&procfs::command_line(pid));
-    let text = words.join(" ");
+    let text = visible(&words.join(" ")).into_owned();
     let text = match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text,

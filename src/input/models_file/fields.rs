@@ -204,13 +204,11 @@ impl FromNode for JsonText {
                         .map_or(fault.at, |c| fault.at + c.len_utf8());
                     let span = reader.inside(node, text, &(fault.at..end));
                     let message = format!("`{field}` {}", fault.message);
-                    reader.error(
-                        BAD_JSON,
-                        first_line(reader.source, span),
-                        message,
-                        "",
-                        fault.help,
-                    );
+                    let mut help = fault.help;
+                    if let Some(help) = help.as_mut().filter(|help| *help == json::DOUBLE_QUOTES) {
+                        help.push_str("; or write a YAML mapping");
+                    }
+                    reader.error(BAD_JSON, first_line(reader.source, span), message, "", help);
                     None
                 }
             },
@@ -232,7 +230,7 @@ impl FromNode for JsonText {
 }
 
 impl Reader<'_> {
-    /// Write a YAML node as compact JSON; numbers keep their spelling where JSON has it.
+    /// Write a YAML node as compact JSON; numbers keep their spelling where JSON has it. `None` when anything in it is wrong.
     fn json_of(&mut self, field: &'static str, node: &Node, out: &mut String) -> Option<()> {
         self.dialect(field, node);
         match &node.kind {
@@ -259,16 +257,19 @@ impl Reader<'_> {
             NodeKind::Text(text) => out.push_str(&json_string(text)),
             NodeKind::Sequence(items) => {
                 out.push('[');
+                let mut good = Some(());
                 for (position, item) in items.iter().enumerate() {
                     if position > 0 {
                         out.push(',');
                     }
-                    self.json_of(field, item, out)?;
+                    good = self.json_of(field, item, out).and(good);
                 }
                 out.push(']');
+                return good;
             }
             NodeKind::Mapping(pairs) => {
                 out.push('{');
+                let mut good = Some(());
                 for (position, (key, value)) in self
                     .unique(pairs, DUPLICATE_KEY, "key")
                     .into_iter()
@@ -279,9 +280,10 @@ impl Reader<'_> {
                     }
                     out.push_str(&json_string(&key.name));
                     out.push(':');
-                    self.json_of(field, value, out)?;
+                    good = self.json_of(field, value, out).and(good);
                 }
                 out.push('}');
+                return good;
             }
         }
         Some(())

@@ -20,6 +20,7 @@ use crate::domain::codes::{
 };
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{FIELDS, ModelEntry, ModelsFile, Origin, with_model_fields};
+use crate::domain::visible::is_hidden;
 use fields::FromNode;
 
 use crate::domain::source::{Located, SourceFile, Span};
@@ -216,6 +217,13 @@ impl Reader<'_> {
                     first.insert(name, *span);
                     kept.push(pair);
                 }
+                // In a template that is merged it was found before.
+                Some(_)
+                    if self
+                        .found
+                        .0
+                        .iter()
+                        .any(|one| one.code == code && one.place == Place::File(*span)) => {}
                 Some(earlier) => {
                     let place = self.file.place(*earlier);
                     self.found.0.push(
@@ -232,6 +240,19 @@ impl Reader<'_> {
             }
         }
         kept
+    }
+
+    /// Report keys that occur twice anywhere in a template: once it is merged, only one of them is left to be seen.
+    fn unique_below(&mut self, node: &Node) {
+        match &node.kind {
+            NodeKind::Mapping(pairs) => {
+                for (_, below) in self.unique(pairs, DUPLICATE_KEY, "key") {
+                    self.unique_below(below);
+                }
+            }
+            NodeKind::Sequence(items) => items.iter().for_each(|item| self.unique_below(item)),
+            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number | NodeKind::Text(_) => {}
+        }
     }
 
     fn top(&mut self, root: &Node) -> Vec<ModelEntry> {
@@ -256,7 +277,9 @@ impl Reader<'_> {
         };
         let mut entries = Vec::new();
         for (key, node) in self.unique(pairs, DUPLICATE_MODEL, "model") {
-            if !is_template(&key.name) {
+            if is_template(&key.name) {
+                self.unique_below(node);
+            } else {
                 entries.extend(self.entry(key, node));
             }
         }
@@ -274,8 +297,10 @@ impl Reader<'_> {
     }
 
     fn entry(&mut self, key: &Key, node: &Node) -> Option<ModelEntry> {
-        if key.name.is_empty() || key.name.chars().any(char::is_control) {
-            let message = "a model's name must not be empty or hold control characters".to_owned();
+        if key.name.trim() != key.name || key.name.is_empty() || key.name.contains(is_hidden) {
+            let message =
+                "a model's name must not be empty, begin or end with a blank, or hold characters that are not seen"
+                    .to_owned();
             self.error(WRONG_TYPE, key.span, message, "", None);
             return None;
         }
@@ -354,17 +379,9 @@ fn first_line(source: &str, span: Span) -> Span {
     Span::new(span.start as usize, span.start as usize + end)
 }
 
-/// Control characters escaped, so that a file cannot speak to the terminal.
+/// A text of the file inside a message.
 pub fn visible(text: &str) -> String {
-    text.chars()
-        .map(|c| {
-            if c.is_control() {
-                c.escape_default().to_string()
-            } else {
-                c.to_string()
-            }
-        })
-        .collect()
+    crate::domain::visible::visible(text).into_owned()
 }
 
 /// Whether a shell and `execve` would take this as the name of a variable.

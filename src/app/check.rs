@@ -42,7 +42,10 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         }
     }
     if !usage.is_empty() {
-        render::to_stderr(&format!("error: {}\n", usage.join("\nerror: ")));
+        for problem in &usage {
+            let problem = render::diagnostic::printable(problem);
+            render::to_stderr(&format!("error: {problem}\n"));
+        }
         return Ok(exit::USAGE);
     }
     let checked: Vec<render::check::Checked> = sides

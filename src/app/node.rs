@@ -27,7 +27,7 @@ use crate::run::spec::{
     Endpoint, JobSpec, Limits, ModelCheck, NodeSpec, RouterAddress, RouterSpec, SlurmJob,
     WorkerSpec,
 };
-use crate::run::wait::{Patience, wait_for};
+use crate::run::wait::{Failed, Patience, wait_for};
 use crate::run::{self, manifest, talk};
 
 /// `atom-launch node`
@@ -368,11 +368,15 @@ pub(super) fn wait_command(args: &WaitArgs) -> u8 {
         }
     }) {
         Ok(()) => exit::OK,
-        Err(missing) => {
-            for line in &missing {
-                render::to_stderr(&format!("error: {line}\n"));
+        Err(failed) => {
+            let (lines, code) = match failed {
+                Failed::Usage(lines) => (lines, exit::USAGE),
+                Failed::Missing(lines) => (lines, exit::UNAVAILABLE),
+            };
+            for line in &lines {
+                render::to_stderr(&format!("error: {}\n", render::diagnostic::printable(line)));
             }
-            exit::UNAVAILABLE
+            code
         }
     }
 }

@@ -1,6 +1,10 @@
 //! What must never be shown: one rule for banner, dry run, explain, plan, logs, manifest and errors.
 
+mod source;
+
 use std::borrow::Cow;
+
+pub use source::mask_source;
 
 /// What stands in place of a hidden value.
 pub const MASK: &str = "***";
@@ -22,8 +26,92 @@ pub fn shown<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_secret_name(name) && !value.is_empty() {
         Cow::Borrowed(MASK)
     } else {
-        hide_url_passwords(value)
+        hide_inside(value)
     }
+}
+
+/// Hide what is secret inside a value: passwords in URLs, and credentials in JSON.
+fn hide_inside(value: &str) -> Cow<'_, str> {
+    let hidden = hide_url_passwords(value);
+    match hide_json_secrets(&hidden) {
+        Cow::Owned(text) => Cow::Owned(text),
+        Cow::Borrowed(_) => hidden,
+    }
+}
+
+/// Whether a member of a JSON object holds a credential. Narrower than for variables: `eos_token` and `token_id` are words of models.
+fn is_secret_member(name: &str) -> bool {
+    let name = name.to_ascii_lowercase().replace('-', "_");
+    let ends = |words: &[&str]| {
+        words
+            .iter()
+            .any(|word| name == *word || name.ends_with(&format!("_{word}")))
+    };
+    ends(&[
+        "secret",
+        "password",
+        "passwd",
+        "apikey",
+        "api_key",
+        "access_key",
+        "secret_key",
+        "private_key",
+    ]) || ends(&[
+        "api_token",
+        "access_token",
+        "auth_token",
+        "bearer_token",
+        "hf_token",
+    ])
+}
+
+/// Replace the text behind every member of a JSON object whose name says that it is a credential; all else keeps its spelling.
+fn hide_json_secrets(text: &str) -> Cow<'_, str> {
+    if !text.trim_start().starts_with(['{', '[']) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::new();
+    let mut kept = 0;
+    let mut at = 0;
+    while let Some(name) = json_string(text, at) {
+        at = name.end;
+        let behind = &text[at..];
+        let value_at = behind
+            .trim_start()
+            .strip_prefix(':')
+            .map(|value| text.len() - value.trim_start().len());
+        if let Some(value_at) = value_at
+            && text[value_at..].starts_with('"')
+            && serde_json::from_str(&text[name.clone()])
+                .is_ok_and(|name: String| is_secret_member(&name))
+        {
+            out.push_str(&text[kept..=value_at]);
+            out.push_str(MASK);
+            // A text that is never closed is hidden to its end.
+            at = json_string(text, value_at).map_or(text.len(), |value| value.end);
+            kept = if at < text.len() { at - 1 } else { at };
+        }
+    }
+    if kept == 0 {
+        return Cow::Borrowed(text);
+    }
+    out.push_str(&text[kept..]);
+    Cow::Owned(out)
+}
+
+/// The next JSON string from a place on, its quotes included.
+fn json_string(text: &str, from: usize) -> Option<std::ops::Range<usize>> {
+    let start = from + text.get(from..)?.find('"')?;
+    let mut escaped = false;
+    for (at, byte) in text.bytes().enumerate().skip(start + 1) {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' => escaped = true,
+            b'"' => return Some(start..at + 1),
+            _ => {}
+        }
+    }
+    None
 }
 
 /// Replace the password of every `scheme://user:password@host` in a text.
@@ -61,6 +149,14 @@ fn is_secret_flag(flag: &str) -> bool {
     flag.starts_with("--") && flag.rsplit(['-', '_']).next().is_some_and(is_secret_name)
 }
 
+/// An argument as it may be shown: `--flag={…}` holds JSON as `{…}` does.
+fn hide_argument(word: &str) -> String {
+    match word.split_once('=') {
+        Some((flag, value)) if flag.starts_with("--") => format!("{flag}={}", hide_inside(value)),
+        _ => hide_inside(word).into_owned(),
+    }
+}
+
 /// Arguments as they may be shown.
 pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut hide_next = false;
@@ -77,100 +173,9 @@ pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> 
                 return format!("{flag}={MASK}");
             }
             hide_next = is_secret_flag(word);
-            hide_url_passwords(word).into_owned()
+            hide_argument(word)
         })
         .collect()
-}
-
-/// A piece of a file as it may be shown: every value behind a secret name and every URL password becomes stars, byte for byte, so that
-/// places in it stay what they are.
-pub fn mask_source(text: &str) -> String {
-    let mut out = text.as_bytes().to_vec();
-    let is_name = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    let mut at = 0;
-    while at < out.len() {
-        let start = at;
-        while at < out.len() && is_name(out[at]) {
-            at += 1;
-        }
-        if at > start
-            && is_secret_name(&text[start..at])
-            && let Some(value) = value_after(&out, at, ends_a_flag(text, start, at))
-        {
-            let end = value_end(&out, value);
-            out[value..end].fill(b'*');
-            at = end.max(at);
-        }
-        at += usize::from(at == start || at < out.len());
-    }
-    mask_url_passwords(&mut out);
-    String::from_utf8(out).unwrap_or_else(|_| text.to_owned())
-}
-
-/// Whether the name is the last segment of a flag: `key` in `--api-key`.
-fn ends_a_flag(text: &str, start: usize, end: usize) -> bool {
-    let in_flag = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    let first = text[..start].rfind(|c| !in_flag(c)).map_or(0, |at| {
-        at + text[at..].chars().next().map_or(1, char::len_utf8)
-    });
-    text[first..].starts_with("--") && !text[end..].starts_with('-')
-}
-
-/// Start of the value behind a name: after quotes and blanks, one `=` or `:`, blanks and a quote. Behind a flag blanks are enough.
-fn value_after(text: &[u8], mut at: usize, flag: bool) -> Option<usize> {
-    let skip = |at: &mut usize, bytes: &[u8]| {
-        while text.get(*at).is_some_and(|byte| bytes.contains(byte)) {
-            *at += 1;
-        }
-    };
-    let end = at;
-    skip(&mut at, b"\"' \t");
-    if text.get(at).is_some_and(|byte| matches!(byte, b'=' | b':')) {
-        at += 1;
-    } else if flag && at > end {
-        // The next item of a list, or the next word; another flag is no value.
-        skip(&mut at, b",");
-        skip(&mut at, b" \t\"'");
-        if text[at..].starts_with(b"--") {
-            return None;
-        }
-    } else {
-        return None;
-    }
-    skip(&mut at, b" \t\"'");
-    text.get(at)
-        .filter(|byte| !matches!(byte, b'\n' | b'\r'))
-        .map(|_| at)
-}
-
-fn value_end(text: &[u8], start: usize) -> usize {
-    let ends = |byte: &u8| byte.is_ascii_whitespace() || matches!(byte, b'"' | b'\'' | b',' | b'}');
-    text[start..]
-        .iter()
-        .position(ends)
-        .map_or(text.len(), |length| start + length)
-}
-
-fn mask_url_passwords(text: &mut [u8]) {
-    let mut at = 0;
-    while let Some(found) = text[at..].windows(3).position(|three| three == b"://") {
-        let start = at + found + 3;
-        let end = value_end(text, start);
-        let authority = text[start..end]
-            .iter()
-            .position(|byte| *byte == b'/')
-            .map_or(end, |length| start + length);
-        let sign = text[start..authority]
-            .iter()
-            .rposition(|byte| *byte == b'@');
-        let colon = text[start..authority].iter().position(|byte| *byte == b':');
-        if let (Some(sign), Some(colon)) = (sign, colon)
-            && colon < sign
-        {
-            text[start + colon + 1..start + sign].fill(b'*');
-        }
-        at = start;
-    }
 }
 
 #[cfg(test)]
@@ -232,20 +237,23 @@ mod tests {
     }
 
     #[test]
-    fn source_lines_keep_their_length() {
-        let line =
-            "  env: {WANDB_API_KEY: \"wk-1\", A: b} HF_TOKEN=hf_x MONKEY: 1 u: http://me:pw@h/";
-        let masked = mask_source(line);
-        assert_eq!(masked.len(), line.len());
+    fn credentials_in_json_are_hidden_and_tokens_of_a_model_are_not() {
+        let json = "{ \"api_key\" : \"a\\\"b\", \"eos_token\": \"<e>\", \"x\": [{\"HF-Token\": \"t\"}], \"password\": 1, \"\\u0061pi_key\": \"k\"}";
         assert_eq!(
-            masked,
-            "  env: {WANDB_API_KEY: \"****\", A: b} HF_TOKEN=**** MONKEY: 1 u: http://me:**@h/"
+            shown("CONFIG", json),
+            "{ \"api_key\" : \"***\", \"eos_token\": \"<e>\", \"x\": [{\"HF-Token\": \"***\"}], \"password\": 1, \"\\u0061pi_key\": \"***\"}"
         );
-        assert_eq!(mask_source("API_KEY:\n  é"), "API_KEY:\n  é");
-        let flags = "é --api-key sk-1 'x' [\"--api-key\", \"sk-2\"] --api-key=s3 --key-file f --api-key --next key";
         assert_eq!(
-            mask_source(flags),
-            "é --api-key **** 'x' [\"--api-key\", \"****\"] --api-key=** --key-file f --api-key --next key"
+            shown_words([
+                "--hf-overrides={\"secret\":\"s\"}",
+                "{\"secret\":\"s",
+                "{\"secret\":"
+            ]),
+            [
+                "--hf-overrides={\"secret\":\"***\"}",
+                "{\"secret\":\"***",
+                "{\"secret\":"
+            ]
         );
     }
 }

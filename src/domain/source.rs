@@ -3,6 +3,8 @@
 use std::ops::Range;
 use std::sync::OnceLock;
 
+use super::secret;
+
 /// A half-open range of bytes in a [`SourceFile`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Span {
@@ -61,6 +63,7 @@ pub struct SourceFile {
     /// The whole text, a byte-order mark included.
     pub text: String,
     line_starts: OnceLock<Vec<u32>>,
+    shown: OnceLock<String>,
 }
 
 impl SourceFile {
@@ -70,7 +73,14 @@ impl SourceFile {
             name: name.into(),
             text: text.into(),
             line_starts: OnceLock::new(),
+            shown: OnceLock::new(),
         }
+    }
+
+    /// The text as it may be shown, with stars for secrets: every offset means the same. A part of it is to be cut from here, since
+    /// a part of the text itself may begin behind the name that tells a secret.
+    pub fn shown(&self) -> &str {
+        self.shown.get_or_init(|| secret::mask_source(&self.text))
     }
 
     fn line_starts(&self) -> &[u32] {

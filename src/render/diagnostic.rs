@@ -7,6 +7,7 @@ use crate::domain::secret;
 use crate::domain::source::{SourceFile, Span};
 
 use super::count;
+use crate::domain::visible::visible;
 
 /// Longest line of a file that is shown whole; a longer one is cut around the place.
 const LONG_LINE: usize = 400;
@@ -106,20 +107,9 @@ pub fn list(
     out
 }
 
-/// Control characters made visible, so that a file or variable cannot speak to the terminal.
-fn printable(text: &str) -> String {
-    text.chars()
-        .map(|c| match c {
-            '\n' => " ".to_owned(),
-            c if c.is_control() || is_bidi(c) => c.escape_default().to_string(),
-            c => c.to_string(),
-        })
-        .collect()
-}
-
-/// Characters that reorder text on a terminal.
-fn is_bidi(c: char) -> bool {
-    matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{200e}' | '\u{200f}')
+/// A message as it may be shown: in one line that cannot speak to the terminal, without passwords in URLs.
+pub fn printable(text: &str) -> String {
+    visible(&secret::hide_url_passwords(&text.replace('\n', " "))).into_owned()
 }
 
 /// The lines that a finding speaks of.
@@ -156,7 +146,7 @@ impl Window {
         }
         let first_line = file.position(u32::try_from(start).unwrap_or(u32::MAX)).line;
         Self {
-            text: secret::mask_source(&source[start..end.max(start)]),
+            text: file.shown()[start..end.max(start)].to_owned(),
             first_line,
             start,
         }

@@ -111,7 +111,10 @@ fn c_string(text: impl AsRef<OsStr>) -> io::Result<CString> {
 
 /// What an error of `execve` means for a program.
 pub fn explain(program: &str, error: &std::io::Error, environment: &Environment) -> Failure {
-    let path = environment.get("PATH").unwrap_or("(unset)");
+    let path = environment.get("PATH").map_or_else(
+        || "no PATH is set".to_owned(),
+        |path| format!("it is not on PATH ({path})"),
+    );
     let option = "name another with `--python PATH` or ATOM_PYTHON";
     if error.kind() == std::io::ErrorKind::NotFound {
         if host::find_program(program, environment).is_some() {
@@ -126,7 +129,7 @@ pub fn explain(program: &str, error: &std::io::Error, environment: &Environment)
         let message = if program.contains('/') {
             format!("cannot execute {program}: there is no such file")
         } else {
-            format!("cannot execute {program}: it is not on PATH ({path})")
+            format!("cannot execute {program}: {path}")
         };
         return Failure {
             code: exit::NOT_FOUND,

@@ -19,24 +19,33 @@ pub struct Patience {
     pub heartbeat: Duration,
 }
 
-/// Wait until every URL answers with a status from 200 to 299; what is missing at the end is the error, one line each.
+/// Why a wait ended without all answers, one line for each URL.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Failed {
+    /// Nothing was asked: these are no URLs.
+    Usage(Vec<String>),
+    /// These gave no good answer.
+    Missing(Vec<String>),
+}
+
+/// Wait until every URL answers with a status from 200 to 299.
 pub fn wait_for(
     urls: &[String],
     patience: Patience,
     mut say: impl FnMut(String),
-) -> Result<(), Vec<String>> {
+) -> Result<(), Failed> {
     let targets: Vec<Result<Target, String>> = urls.iter().map(|url| Target::parse(url)).collect();
     let bad: Vec<String> = targets
         .iter()
         .filter_map(|one| one.as_ref().err().cloned())
         .collect();
     if !bad.is_empty() {
-        return Err(bad);
+        return Err(Failed::Usage(bad));
     }
     let (sender, answers) = channel();
     let sink: Sink = Box::new(move |id, answer| sender.send((id, answer)).is_ok());
     let prober = Prober::start(patience.interval, patience.probe_timeout, sink)
-        .map_err(|error| vec![error.to_string()])?;
+        .map_err(|error| Failed::Missing(vec![error.to_string()]))?;
     for (id, target) in targets.into_iter().flatten().enumerate() {
         prober.watch(id, target);
     }
@@ -47,7 +56,7 @@ pub fn wait_for(
         let now = Instant::now();
         let left = patience.timeout.saturating_sub(now.duration_since(begun));
         if left.is_zero() {
-            return Err(missing(urls, &last));
+            return Err(Failed::Missing(missing(urls, &last)));
         }
         if now >= next_line {
             let so_far = spoken(now.duration_since(begun));
@@ -60,7 +69,9 @@ pub fn wait_for(
         match answers.recv_timeout(left.min(next_line.saturating_duration_since(now))) {
             Ok((id, answer)) => last[id] = Some(answer),
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(missing(urls, &last)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(Failed::Missing(missing(urls, &last)));
+            }
         }
     }
     Ok(())
@@ -121,7 +132,10 @@ mod tests {
         let bad = format!("http://{closed}/");
         let mut lines = Vec::new();
         let result = wait_for(&[good, bad.clone()], short, |line| lines.push(line));
-        assert_eq!(result, Err(vec![format!("{bad}: connection refused")]));
+        assert_eq!(
+            result,
+            Err(Failed::Missing(vec![format!("{bad}: connection refused")]))
+        );
         assert!(!lines.is_empty());
         assert!(wait_for(&["ftp://x".to_owned()], short, |_| ()).is_err());
     }

@@ -514,6 +514,141 @@ atom-launch: 2 errors; nothing was started
 }
 
 #[test]
+fn what_is_shown_of_a_command_stays_in_its_lines_and_off_the_terminal() {
+    let yaml =
+        "M:\n  hf_dir: \"d\\e[2J\\n+ x\"\n  env: {X: \"a\\n- forged\\u202e\", Y: \"'\\t\"}\n";
+    let run = Test::new("--model M --model-dir /m --dry-run")
+        .models(yaml)
+        .any_stdout()
+        .any_stderr()
+        .run();
+    assert!(
+        run.stdout
+            .contains("  X=$'a\\n- forged\\xe2\\x80\\xae' \\\n  Y=$'\\'\\t' \\\n"),
+        "{}",
+        run.stdout
+    );
+    assert!(
+        run.stderr
+            .contains("  model        M at /m/d\\u{1b}[2J\\n+ x\n"),
+        "{}",
+        run.stderr
+    );
+    Test::new("diff old.yaml new.yaml")
+        .file("old.yaml", "M: {}")
+        .file("new.yaml", "M:\n  env: {X: \"a\\n    + forged\"}\n")
+        .stdout("M\n  mode tp · MTP 0:\n    + env X=$'a\\n    + forged'\n\n1 of 1 model with changed commands\n")
+        .run();
+    for name in ["a\\u202eb", " a", "a ", "\\0", "a\\u2028b"] {
+        refused(
+            format!("\"{name}\": {{}}\nM: {{}}\n"),
+            &format!(
+                "error[wrong-type]: a model's name must not be empty, begin or end with a blank, or hold characters that are not seen\n --> models_atom.yaml:1:1\n  |\n1 | \"{name}\": {{}}\n  | {}\natom-launch: 1 error; nothing was started\n",
+                "^".repeat(name.len() + 2)
+            ),
+        );
+    }
+}
+
+#[test]
+fn a_key_twice_in_a_template_is_found_where_it_stands() {
+    refused(
+        ".base: &base\n  block_size: 16\n  block_size: 32\n  env: {A: 1, A: 2}\nM:\n  <<: *base\n",
+        r"error[duplicate-key]: key `block_size` is there twice; it stands first at models_atom.yaml:2:3
+ --> models_atom.yaml:3:3
+  |
+2 |   block_size: 16
+  |   ---------- first time
+3 |   block_size: 32
+  |   ^^^^^^^^^^ second time
+  |
+  = help: keep one of them: other YAML readers silently take the last
+error[duplicate-key]: key `A` is there twice; it stands first at models_atom.yaml:4:9
+ --> models_atom.yaml:4:15
+  |
+4 |   env: {A: 1, A: 2}
+  |         -     ^ second time
+  |         |
+  |         first time
+  |
+  = help: keep one of them: other YAML readers silently take the last
+atom-launch: 2 errors; nothing was started
+",
+    );
+}
+
+#[test]
+fn a_key_that_is_no_name_is_told_in_the_words_of_yaml() {
+    for (key, found) in [
+        ("null", "null"),
+        ("~", "null"),
+        ("[a]", "a list or a mapping"),
+    ] {
+        let run = Test::new("--dry-run --model M")
+            .models(format!("M:\n  {key}: 1\n"))
+            .status(2)
+            .any_stderr()
+            .run();
+        let headline = format!(
+            "error[yaml-syntax]: not readable as YAML: a key must be a name, found {found}\n"
+        );
+        assert!(run.stderr.starts_with(&headline), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn json_is_told_all_that_is_wrong_and_only_what_helps() {
+    refused(
+        "M:\n  hf_overrides: {a: 0x10, b: [.5, 1_0], c: 1}\n",
+        r"error[bad-json]: `hf_overrides` holds `0x10`, which is no JSON number
+ --> models_atom.yaml:2:21
+  |
+2 |   hf_overrides: {a: 0x10, b: [.5, 1_0], c: 1}
+  |                     ^^^^
+  |
+  = help: write a decimal number, or quote it to make it a string
+error[bad-json]: `hf_overrides` holds `.5`, which is no JSON number
+ --> models_atom.yaml:2:31
+  |
+2 |   hf_overrides: {a: 0x10, b: [.5, 1_0], c: 1}
+  |                               ^^
+  |
+  = help: write a decimal number, or quote it to make it a string
+error[bad-json]: `hf_overrides` holds `1_0`, which is no JSON number
+ --> models_atom.yaml:2:35
+  |
+2 |   hf_overrides: {a: 0x10, b: [.5, 1_0], c: 1}
+  |                                   ^^^
+  |
+  = help: write a decimal number, or quote it to make it a string
+atom-launch: 3 errors; nothing was started
+",
+    );
+    refused(
+        "M:\n  hf_overrides: '{\"a\": 1e999}'\nN:\n  hf_overrides: '{\"a\": 1, \"a\": 2, \"b\": \"a\"}'\n",
+        r#"error[bad-json]: `hf_overrides` is not valid JSON: number out of range
+ --> models_atom.yaml:2:28
+  |
+2 |   hf_overrides: '{"a": 1e999}'
+  |                            ^
+error[bad-json]: `hf_overrides` has the JSON key "a" twice; the server would keep the last one
+ --> models_atom.yaml:4:27
+  |
+4 |   hf_overrides: '{"a": 1, "a": 2, "b": "a"}'
+  |                           ^
+  |
+  = help: keep one of them
+atom-launch: 2 errors; nothing was started
+"#,
+    );
+    Test::new("--dry-run --model M --model-dir /m --role prefill --prefill-kv-transfer-config x")
+        .models("M: {}")
+        .status(2)
+        .stderr("error[invalid-setting]: `--prefill-kv-transfer-config` is not valid JSON: expected value (JSON wants double quotes around every key and every text: `{\"key\": \"value\"}`), found `x`\natom-launch: 1 error; nothing was started\n")
+        .run();
+}
+
+#[test]
 fn every_mistake_of_the_environment_is_reported_at_once() {
     Test::new("--dry-run")
         .envs([
@@ -587,6 +722,118 @@ fn a_secret_in_a_bad_value_is_not_shown() {
     for secret in ["hf_SECRET\"", "sk-SECRET", "=hf_SECRET"] {
         assert!(!run.stderr.contains(secret), "{}", run.stderr);
     }
+}
+
+#[test]
+fn no_output_shows_a_secret() {
+    let long = "SECRET".repeat(80);
+    let files = [
+        // Cut in the middle of the value, over several lines, in brackets, in quotes inside quotes.
+        format!("M:\n  flags: \"--api-key {long} --bogus\"\n"),
+        format!("M:\n  env: {{HF_TOKEN: {long}, B: [1]}}\n"),
+        "M:\n  env: {HF_TOKEN:\n     SECRET, B: [1]}\n".to_owned(),
+        "M:\n  env: {HF_TOKEN: [\"SECRET\"], A_KEY: 'SECRET SECRET', B: [1]}\n".to_owned(),
+        "M:\n  hf_overrides: \"{\\\"api_key\\\": \\\"SECRET SECRET\\\",}\"\n".to_owned(),
+        "M:\n  env: \"A_KEY='SECRET SECRET' bad\"\n".to_owned(),
+    ];
+    for yaml in files {
+        for words in [
+            "--dry-run --model M --models-file m.yaml",
+            "check m.yaml --format text",
+            "check m.yaml --format json",
+            "check m.yaml --format github",
+        ] {
+            let test = Test::new(words)
+                .file("m.yaml", &yaml)
+                .any_stdout()
+                .any_stderr();
+            let status = if words.starts_with("check") { 1 } else { 2 };
+            let run = test.status(status).run();
+            let shown = run.stdout + &run.stderr;
+            assert!(!shown.contains("SECRET"), "{words}: {shown}");
+        }
+    }
+    let url = "http://me:SECRET@h/x";
+    let json =
+        "--hf-overrides '{\"api_key\": \"SECRET\"}' --hf-overrides={\\\"secret\\\":\\\"SECRET\\\"}";
+    for words in [
+        "--dry-run",
+        "--dry-run --format json",
+        "--dry-run --format nul",
+        "plan",
+        "plan --format json",
+        "explain",
+        "explain --format json",
+    ] {
+        let run = Test::new(words)
+            .args([
+                "--model",
+                "M",
+                "--model-path",
+                url,
+                "--no-check",
+                "--env",
+                "X={\"password\": \"SECRET\"}",
+            ])
+            .models("M:\n  online_quant_config: {hf_token: SECRET, eos_token: open}\n")
+            .env("EXTRA_SERVER_ARGS", json)
+            .any_stdout()
+            .any_stderr()
+            .run();
+        let shown = run.stdout + &run.stderr;
+        assert!(
+            !shown.contains("SECRET") && shown.contains("open"),
+            "{words}: {shown}"
+        );
+    }
+    for words in [
+        vec!["--dry-run", "--model", url],
+        vec!["--dry-run", "--model", "M", "--models-file", url],
+        vec!["check", url],
+        vec!["wait", url],
+    ] {
+        let run = Test::new("").args(words).status(2).any_stderr().run();
+        assert!(
+            !run.stderr.contains("SECRET") && run.stderr.contains("me:***@h"),
+            "{}",
+            run.stderr
+        );
+    }
+}
+
+#[test]
+fn what_is_no_url_is_wrong_usage_and_not_an_endpoint_that_never_came() {
+    Test::new("wait x")
+        .args(["http://h/\u{1b}[2J"])
+        .status(2)
+        .stderr("error: `x` does not start with http://\nerror: `http://h/\\u{1b}[2J` has blanks or control characters\n")
+        .run();
+}
+
+#[test]
+fn gpus_are_named_once_each_where_workers_share_a_node() {
+    let job = |devices: &str, error: &str| {
+        Test::new("plan --model M --model-dir /m --nodes a --layout packed --prefill-workers 1 --decode-workers 1 --tp 1")
+            .models("M: {}")
+            .env("HIP_VISIBLE_DEVICES", devices)
+            .status(2)
+            .stderr(format!("error[invalid-setting]: variable HIP_VISIBLE_DEVICES {error}\n  = help: name each GPU of the node once: `HIP_VISIBLE_DEVICES=0,1,2,3`\natom-launch: 1 error; there is no plan\n"))
+            .run();
+    };
+    job("3,3", "names GPU 3 twice");
+    job("0,,1", "has an empty entry");
+}
+
+#[test]
+fn a_job_that_can_never_fit_is_refused_at_once() {
+    let began = std::time::Instant::now();
+    Test::new("plan --model M --model-dir /m --nodes a --layout packed --prefill-workers 4096 --decode-workers 4096 --tp 1")
+        .models("M: {}")
+        .status(2)
+        .stderr("error[too-few-gpus]: worker prefill-0-8 needs GPU 8 of its node, but --gpus-per-node gives 8\n  = help: use smaller tensor-parallel sizes, fewer workers, or `--layout spread`\natom-launch: 1 error; there is no plan\n")
+        .run();
+    // It took minutes; on a busy machine and without optimization it takes seconds.
+    assert!(began.elapsed().as_secs() < 60);
 }
 
 #[test]

@@ -252,7 +252,7 @@ fn without_a_path_the_error_says_so() {
         .models(MODELS)
         .without("PATH")
         .status(127)
-        .stderr("error: cannot execute nowhere-at-all: it is not on PATH ((unset))\n  = help: name another with `--python PATH` or ATOM_PYTHON\n")
+        .stderr("error: cannot execute nowhere-at-all: no PATH is set\n  = help: name another with `--python PATH` or ATOM_PYTHON\n")
         .run();
 }
 

@@ -28,9 +28,12 @@ impl Driver<'_> {
             tracing::error!("{name} has printed nothing");
             return;
         }
+        let last = match lines.len() {
+            1 => "line".to_owned(),
+            count => format!("{count} lines"),
+        };
         tracing::error!(
-            "the last {} lines of {name}, all of them in {}:",
-            lines.len(),
+            "the last {last} of {name}, all of them in {}:",
             log.path.display()
         );
         for line in lines {

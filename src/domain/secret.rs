@@ -150,7 +150,7 @@ fn is_secret_flag(flag: &str) -> bool {
 }
 
 /// An argument as it may be shown: `--flag={…}` holds JSON as `{…}` does.
-fn hide_argument(word: &str) -> String {
+pub fn hide_argument(word: &str) -> String {
     match word.split_once('=') {
         Some((flag, value)) if flag.starts_with("--") => format!("{flag}={}", hide_inside(value)),
         _ => hide_inside(word).into_owned(),

@@ -1,8 +1,9 @@
 //! Command lines as they may be shown.
 
-use crate::domain::secret::{MASK, hide_url_passwords, is_secret_name};
+use crate::domain::secret::{MASK, hide_argument, is_secret_name};
 
-/// Hide what is secret in a command line: the value of an option or a `NAME=value` whose name says so, passwords in URLs.
+/// Hide what is secret in a command line: the value of an option or a `NAME=value` whose name says so, passwords in URLs,
+/// credentials in JSON.
 pub fn words<S: AsRef<str>>(words: &[S]) -> Vec<String> {
     let mut hide_next = false;
     words
@@ -21,7 +22,7 @@ pub fn words<S: AsRef<str>>(words: &[S]) -> Vec<String> {
                 Some(value) if secret && !value.is_empty() => format!("{name}={MASK}"),
                 _ => {
                     hide_next = secret && name.starts_with('-') && value.is_none();
-                    hide_url_passwords(word).into_owned()
+                    hide_argument(word)
                 }
             }
         })
@@ -58,6 +59,8 @@ mod tests {
             "--tokenizer",
             "x",
             "a=b",
+            "--json={\"api_key\": \"k\", \"n\": 1}",
+            "{\"password\":\"p\"}",
         ];
         assert_eq!(
             words(&line),
@@ -74,6 +77,8 @@ mod tests {
                 "--tokenizer",
                 "x",
                 "a=b",
+                "--json={\"api_key\": \"***\", \"n\": 1}",
+                "{\"password\":\"***\"}",
             ]
         );
     }

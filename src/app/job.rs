@@ -212,7 +212,7 @@ pub(super) fn own_worker<'a>(
     }
 }
 
-pub(super) fn names(workers: &[&WorkerPlan]) -> String {
+fn names(workers: &[&WorkerPlan]) -> String {
     let names: Vec<String> = workers
         .iter()
         .map(|worker| format!("{} = {}", worker.slot, worker.name))

@@ -12,6 +12,7 @@ use crate::domain::codes::{CONTRADICTION, INVALID_SETTING, TOO_FEW_NODES};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::secret;
+use crate::domain::words;
 use crate::exit;
 use crate::plan::JobPlan;
 use crate::render;
@@ -159,11 +160,16 @@ impl Given {
 
     /// The line that prints the same script again.
     fn line(&self) -> String {
-        let words: Vec<_> = self
-            .words
-            .iter()
-            .map(|word| shell_words::quote(word))
-            .collect();
+        let one_line = |word: &String| {
+            if word.contains('\n') {
+                // It stands in a comment, which ends where the line does.
+                let inner = word.replace('\\', r"\\").replace('\'', r"\'");
+                format!("$'{}'", inner.replace('\n', r"\n"))
+            } else {
+                words::quote(word).into_owned()
+            }
+        };
+        let words: Vec<String> = self.words.iter().map(one_line).collect();
         format!("atom-launch {}", words.join(" "))
     }
 

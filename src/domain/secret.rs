@@ -61,7 +61,15 @@ fn is_secret_flag(flag: &str) -> bool {
     flag.starts_with("--") && flag.rsplit(['-', '_']).next().is_some_and(is_secret_name)
 }
 
-/// Arguments as they may be shown.
+/// Whether what stands before `=` is a secret's name: a flag, or a variable as in `env HF_TOKEN=…`.
+fn names_a_secret(name: &str) -> bool {
+    let is_variable = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_secret_flag(name) || is_variable && is_secret_name(name)
+}
+
+/// The words of a command line as they may be shown.
 pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut hide_next = false;
     words
@@ -70,11 +78,11 @@ pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> 
             if std::mem::take(&mut hide_next) && !word.starts_with("--") {
                 return MASK.to_owned();
             }
-            if let Some((flag, value)) = word.split_once('=')
-                && is_secret_flag(flag)
+            if let Some((name, value)) = word.split_once('=')
+                && names_a_secret(name)
                 && !value.is_empty()
             {
-                return format!("{flag}={MASK}");
+                return format!("{name}={MASK}");
             }
             hide_next = is_secret_flag(word);
             hide_url_passwords(word).into_owned()
@@ -217,6 +225,8 @@ mod tests {
             "--long-prefill-token-threshold",
             "5",
             "http://a:b@c",
+            "HF_TOKEN=hf_1",
+            "a.key=open",
         ];
         assert_eq!(
             shown_words(words),
@@ -226,7 +236,9 @@ mod tests {
                 "--api-key=***",
                 "--long-prefill-token-threshold",
                 "5",
-                "http://a:***@c"
+                "http://a:***@c",
+                "HF_TOKEN=***",
+                "a.key=open"
             ]
         );
     }

@@ -12,10 +12,11 @@ pub mod sbatch;
 pub mod schema;
 pub mod table;
 
-use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write};
 
 use crate::domain::provenance::Source;
+
+pub use crate::domain::words::quote;
 
 /// Write data to stdout. A reader that went away ends the output quietly; anything else is an error.
 pub fn to_stdout(text: &[u8]) -> io::Result<()> {
@@ -41,21 +42,6 @@ pub fn stdout_colour(no_color: bool) -> bool {
     !no_color && io::stdout().is_terminal()
 }
 
-/// An origin in words. `file` is the models file's name.
-pub fn origin(source: &Source, file: &str) -> String {
-    match source {
-        Source::CommandLine(option) => format!("command line {option}"),
-        Source::Environment(variable) => format!("environment {variable}"),
-        Source::ModelsFile {
-            field, position, ..
-        } => {
-            format!("{file}:{}:{} {field}", position.line, position.column)
-        }
-        Source::Default => "default".into(),
-        Source::Derived(how) => how.clone(),
-    }
-}
-
 /// An origin as JSON.
 pub fn origin_json(source: &Source) -> serde_json::Value {
     use serde_json::json;
@@ -77,36 +63,7 @@ pub fn pretty(value: &serde_json::Value) -> String {
     serde_json::to_string_pretty(value).unwrap_or_default() + "\n"
 }
 
-/// A word for bash: bare where no shell sees more in it than its characters, else in single quotes.
-///
-/// Not that of shell-words, which leaves `{a,b}` bare: bash makes two words of it.
-pub fn quote(word: &str) -> Cow<'_, str> {
-    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
-    if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {
-        Cow::Borrowed(word)
-    } else {
-        Cow::Owned(format!("'{}'", word.replace('\'', r"'\''")))
-    }
-}
-
 /// `1 error`, `2 errors`.
 pub fn count(number: usize, what: &str) -> String {
     format!("{number} {what}{}", if number == 1 { "" } else { "s" })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_words_without_meaning_to_a_shell_stand_bare() {
-        for bare in ["--a=b", "/x/y-1.0_z", "http://h:1", "1,2"] {
-            assert_eq!(quote(bare), bare);
-        }
-        assert_eq!(quote(""), "''");
-        assert_eq!(quote("it's"), r"'it'\''s'");
-        for quoted in ["{a,b}", "=x", "a b", "~", "*", "$x", "é", "\n"] {
-            assert_eq!(quote(quoted), format!("'{quoted}'"));
-        }
-    }
 }

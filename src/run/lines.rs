@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 /// So many bytes of a line are kept; a longer one is cut.
-pub const LINE_LIMIT: usize = 8192;
+const LINE_LIMIT: usize = 8192;
 
 /// A line without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

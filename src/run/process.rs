@@ -16,6 +16,7 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid, gettid};
 
+use crate::domain::secret::shown_words;
 use crate::exit;
 
 use super::event::Exit;
@@ -224,7 +225,8 @@ fn collect_one(pid: i32) {
 
 /// A process's command line, short and without secrets.
 pub fn describe(pid: i32) -> String {
-    let words = super::mask::words(&procfs::command_line(pid));
+    let line = procfs::command_line(pid);
+    let words = shown_words(line.iter().map(String::as_str));
     let text = words.join(" ");
     let text = match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),

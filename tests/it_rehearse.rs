@@ -394,6 +394,120 @@ fn a_killed_rehearsal_takes_its_ranks_along() {
 }
 
 #[test]
+fn the_jobs_variables_and_its_speculation_reach_the_workload() {
+    let mut command = command(&[
+        "--mtp",
+        "2",
+        "--",
+        "sh",
+        "-c",
+        "echo $IS_MTP $RESULT_TAG $MODEL_NAME",
+    ]);
+    let child = command.env("RESULT_TAG", "dep8").spawn().unwrap();
+    let result = finish(child);
+    assert_eq!(
+        (result.code, result.stdout.as_str()),
+        (Some(0), "true dep8 DeepSeek-V4-Pro\n"),
+        "{}",
+        result.stderr
+    );
+}
+
+#[test]
+fn an_unknown_model_is_a_wrong_configuration_on_every_rank() {
+    for rank in ["0", "1"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atom-launch"));
+        command.args(["node", "--model", "Nope-1B", "--rank", rank]);
+        command.args(["--prefill-workers", "1", "--decode-workers", "1"]);
+        command.args(["--nodes", "127.0.0.2,127.0.0.3", "--", "true"]);
+        command
+            .env_clear()
+            .env("PATH", std::env::var_os("PATH").unwrap());
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "rank {rank}");
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert!(stderr.contains("Nope-1B"), "{stderr}");
+    }
+}
+
+#[test]
+fn random_faults_at_random_moments_hang_nothing_and_leave_nothing() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/scripts/rehearse-random");
+    let mut command = Command::new("python3");
+    command.args([script, "--count", "8", "--seed", "119"]);
+    command.args(["--binary", env!("CARGO_BIN_EXE_atom-launch")]);
+    let output = command.output().unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.ends_with("8 passed, 0 failed\n"), "{text}");
+    assert_eq!(output.status.code(), Some(0));
+}
+
+const OPERATORS: &str = include_str!("../docs/node.md");
+
+/// All keys of a JSON value, at any depth.
+fn keys(value: &serde_json::Value, found: &mut std::collections::BTreeSet<String>) {
+    match value {
+        serde_json::Value::Object(map) => {
+            for (key, value) in map {
+                found.insert(key.clone());
+                keys(value, found);
+            }
+        }
+        serde_json::Value::Array(list) => list.iter().for_each(|value| keys(value, found)),
+        _ => {}
+    }
+}
+
+#[test]
+fn the_documentation_names_every_key_and_phase_of_real_records() {
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().to_str().unwrap();
+    let result = rehearse(&["--smoke", "--log-dir", logs]);
+    assert_eq!(result.code, Some(0), "{}", result.stderr);
+    let mut found = std::collections::BTreeSet::new();
+    for rank in 0..2 {
+        let path = folder.path().join(format!("launch-rank{rank}.json"));
+        let record: serde_json::Value =
+            serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+        keys(&record, &mut found);
+        for phase in record["phases"].as_array().unwrap() {
+            found.insert(phase["phase"].as_str().unwrap().to_owned());
+        }
+        found.insert(record["outcome"].as_str().unwrap().to_owned());
+    }
+    assert!(found.len() > 30, "{found:?}");
+    for word in found {
+        assert!(OPERATORS.contains(&format!("`{word}`")), "{word}");
+    }
+}
+
+#[test]
+fn the_documentation_has_every_kind_of_fault_and_its_examples_can_be_typed() {
+    use atom_launch::rehearse::faults::Fault;
+    let problems = Fault::parse("rank=0 kind=nothing").unwrap_err();
+    let (_, kinds) = problems[0].split_once("there are ").unwrap();
+    for kind in kinds.split(", ") {
+        assert!(OPERATORS.contains(&format!("`{kind}`")), "{kind}");
+    }
+    let mut examples = 0;
+    for line in OPERATORS
+        .lines()
+        .filter(|line| line.starts_with("atom-launch rehearse"))
+    {
+        let words = shell_words::split(line).unwrap();
+        assert_eq!(words[4], "--fault", "{line}");
+        Fault::parse(&words[5]).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_atom-launch"));
+        // Everything up to `--help` is read, and nothing is started.
+        let own = words.iter().skip(1).take_while(|word| *word != "--");
+        let output = command.args(own).arg("--help").output().unwrap();
+        assert_eq!(output.status.code(), Some(0), "{line}");
+        examples += 1;
+    }
+    assert!(examples > 3);
+}
+
+#[test]
 fn logs_stay_where_they_are_asked_for() {
     let folder = tempfile::tempdir().unwrap();
     let logs = folder.path().join("logs");

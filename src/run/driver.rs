@@ -198,6 +198,8 @@ impl<'a> Driver<'a> {
         let first = self.inbox.recv_timeout(pause).ok();
         let mut children = first.is_none();
         let mut answers = Vec::new();
+        // A look at an owner goes through all of /proc: once for all answers that came meanwhile, or they would only pile up.
+        let mut owners = BTreeMap::new();
         let rest = std::iter::from_fn(|| self.inbox.try_recv().ok());
         for message in first.into_iter().chain(rest).collect::<Vec<_>>() {
             match message {
@@ -205,7 +207,7 @@ impl<'a> Driver<'a> {
                 Message::Note(Note::End(number)) => events.push_back(Event::Signal(number)),
                 Message::Smoke(result) => answers.push(Event::Smoke(result)),
                 Message::Probe(target, answer) => {
-                    let answer = self.checked(target, answer);
+                    let answer = self.checked(target, answer, &mut owners);
                     answers.push(Event::Probe(target, answer));
                 }
             }

@@ -29,6 +29,8 @@ const OPEN: usize = 2000;
 const LOOKUPS: usize = 8;
 /// A name is looked up again when it is this old and its addresses do not answer.
 const STALE: Duration = Duration::from_secs(30);
+/// An eager check is repeated this long after its first refusal, and twice as long after each further one.
+const EAGER: Duration = Duration::from_millis(50);
 
 /// What receives the answers; `false` ends the prober.
 pub type Sink = Box<dyn Fn(usize, Answer) -> bool + Send>;
@@ -102,6 +104,8 @@ struct Watch {
     asked: Option<Instant>,
     looking_up: bool,
     next: Instant,
+    /// Pause after the next refusal, while it is shorter than the interval.
+    soon: Option<Duration>,
     /// Open checks, oldest first.
     open: VecDeque<usize>,
 }
@@ -154,6 +158,7 @@ impl Worker {
                     self.forget(id);
                     let watch = Watch {
                         addresses: target.literal().into_iter().collect(),
+                        soon: target.eager.then_some(EAGER),
                         target,
                         asked: None,
                         looking_up: false,
@@ -307,11 +312,17 @@ impl Worker {
         error: &io::Error,
         now: Instant,
     ) -> bool {
-        let Some(watch) = self.watches.get(&id) else {
+        let Some(watch) = self.watches.get_mut(&id) else {
             return true;
         };
         if address + 1 < watch.addresses.len() {
             return self.begin(id, address + 1, fallback, now);
+        }
+        if error.kind() == io::ErrorKind::ConnectionRefused
+            && let Some(pause) = watch.soon
+        {
+            watch.next = watch.next.min(now + pause);
+            watch.soon = Some(pause * 2).filter(|pause| *pause < self.interval);
         }
         let stale = watch
             .asked

@@ -10,6 +10,8 @@ Words: address, port            where to listen (never, when `port` is missing)
        on_term                  exit code for TERM (default 0), or "ignore"
        orphan, setsid, engine   processes that are left behind, in a session of their own, or that die (file: when)
        lines, bytes, flood_mb   output
+       chatter                  [count, length, piece]: so many lines of this length, written in pieces of so many bytes
+       reads_stdin              say how many bytes standard input has
 Standard library only; ends by itself after two minutes whatever happens.
 """
 
@@ -117,6 +119,12 @@ def output():
     block = (b"flood " + b"y" * 121 + b"\n") * 512
     for _ in range(CONFIG.get("flood_mb", 0) * 1024 * 1024 // len(block)):
         emit(block)
+    count, length, piece = CONFIG.get("chatter", [0, 0, 1])
+    text = b"".join(b"chatter %06d " % number + b"z" * (length - 15) + b"\n" for number in range(count))
+    for start in range(0, len(text), piece):
+        emit(text[start:start + piece])
+    if CONFIG.get("reads_stdin"):
+        emit(b"stdin has %d bytes\n" % len(sys.stdin.buffer.read()))
     if "flooded" in CONFIG:
         open(CONFIG["flooded"], "w").close()
 

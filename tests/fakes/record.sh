@@ -1,4 +1,4 @@
-#!/bin/sh
+#!/usr/bin/env bash
 # Stands in for python3: notes in the folder $RECORD how it was started, then does what $THEN says.
 #
 # A shell leaves signal masks and limits alone, so its own /proc shows what the caller handed down. It is read without a child: the masks

@@ -1,5 +1,6 @@
 //! Role × fault × phase: the exit code, the reason, the record, and that nothing is left.
 
+use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
 use crate::harness::{End, Rank, alive};
@@ -8,8 +9,10 @@ use crate::harness::{End, Rank, alive};
 enum Role {
     /// The server of rank 0.
     Prefill,
-    /// The server of another rank.
+    /// The decode server of another rank.
     Decode,
+    /// A prefill server of another rank.
+    Prefill1,
     Router,
     Workload,
 }
@@ -41,6 +44,13 @@ struct Case {
     leaves: Option<&'static str>,
 }
 
+/// Lives, and its port is open, but no health check is answered.
+const HANG: (&str, i32, &str) = ("hang", 69, "no answer in time");
+/// Answers 503 for ever.
+const NEVER: (&str, i32, &str) = ("never", 69, "HTTP 503");
+/// Ignores TERM, as does a process that it has started, when the launcher is told to end.
+const DEAF: (&str, i32, &str) = ("deaf", 143, "sending KILL to its group");
+
 const FAULTS: [(&str, i32, &str); 5] = [
     ("exit:3", 3, "ended with code 3"),
     ("exit:0", 1, "ended with code 0"),
@@ -67,6 +77,7 @@ fn cases() -> Vec<Case> {
         }
         for when in [When::Starting, When::Waiting, When::Serving] {
             add(Role::Decode, when, fault, None);
+            add(Role::Prefill1, when, fault, None);
         }
         for when in [When::Starting, When::Router, When::Serving] {
             add(Role::Router, when, fault, None);
@@ -85,15 +96,33 @@ fn cases() -> Vec<Case> {
                 None,
             );
         }
-        add(
-            Role::Decode,
-            When::Teardown,
-            (name, 0, "the router is gone"),
-            None,
-        );
+        for role in [Role::Decode, Role::Prefill1] {
+            add(role, When::Teardown, (name, 0, "the router is gone"), None);
+        }
     }
+    for fault in [HANG, NEVER] {
+        add(Role::Prefill, When::Waiting, fault, None);
+        add(Role::Router, When::Router, fault, None);
+    }
+    for when in [When::Waiting, When::Router, When::Serving] {
+        add(Role::Prefill, when, DEAF, Some("orphan"));
+    }
+    for when in [When::Waiting, When::Serving] {
+        add(Role::Decode, when, DEAF, Some("orphan"));
+        add(Role::Prefill1, when, DEAF, Some("orphan"));
+    }
+    for when in [When::Router, When::Serving] {
+        add(Role::Router, when, DEAF, Some("orphan"));
+    }
+    add(Role::Workload, When::Serving, DEAF, Some("orphan"));
     for leaves in ["orphan", "setsid"] {
-        for role in [Role::Prefill, Role::Decode, Role::Router, Role::Workload] {
+        for role in [
+            Role::Prefill,
+            Role::Decode,
+            Role::Prefill1,
+            Role::Router,
+            Role::Workload,
+        ] {
             add(role, When::Serving, FAULTS[0], Some(leaves));
         }
     }
@@ -101,12 +130,19 @@ fn cases() -> Vec<Case> {
 }
 
 impl Case {
+    fn follows(self) -> bool {
+        matches!(self.role, Role::Decode | Role::Prefill1)
+    }
+
     fn run(self) -> End {
-        let mut rank = if self.role == Role::Decode {
+        let mut rank = if self.follows() {
             Rank::follower()
         } else {
             Rank::leader()
         };
+        if self.role == Role::Prefill1 {
+            rank.name = "prefill-1";
+        }
         let never = json!({"ready": rank.file("never")});
         let when = match self.when {
             When::Starting => String::new(),
@@ -114,8 +150,28 @@ impl Case {
             When::Waiting | When::Router | When::Serving => rank.file("go"),
         };
         let mut faulty = json!({"ready": "", "fault": self.fault, "when": when, "lines": 2});
+        match self.fault {
+            "hang" => {
+                faulty = json!({"pages": {"/health": "hang", "/readiness": "hang"}, "ready": "", "lines": 2});
+            }
+            "never" => faulty = json!({"ready": rank.file("never"), "lines": 2}),
+            "deaf" => faulty = json!({"ready": "", "on_term": "ignore"}),
+            _ => {}
+        }
         if let Some(kind) = self.leaves {
             faulty[kind] = json!(2);
+        }
+        if matches!(self.fault, "hang" | "never") {
+            let limit = if self.role == Role::Router {
+                "wait_router"
+            } else {
+                "wait_server"
+            };
+            rank.limit(limit, 1.5);
+            rank.limit("probe_timeout", 0.3);
+        }
+        if self.fault == "deaf" {
+            rank.limit("grace", 0.3);
         }
         if self.when == When::Serving && self.role != Role::Workload {
             rank.workload(&json!({}));
@@ -129,7 +185,7 @@ impl Case {
             _ => {}
         }
         match self.role {
-            Role::Prefill | Role::Decode => rank.server(&faulty),
+            Role::Prefill | Role::Decode | Role::Prefill1 => rank.server(&faulty),
             Role::Router => rank.router(&faulty),
             Role::Workload => rank.workload(&faulty),
         }
@@ -137,17 +193,19 @@ impl Case {
             rank.missing_server();
         }
         // Another rank's router is one of the test's own.
-        let router = (self.role == Role::Decode
-            && matches!(self.when, When::Serving | When::Teardown))
-        .then(|| far_router(&rank.address));
+        let router = (self.follows() && matches!(self.when, When::Serving | When::Teardown))
+            .then(|| far_router(&rank.address));
         rank.start();
         match (self.role, self.when) {
-            (Role::Decode, When::Serving) => rank.await_stderr("the router is up"),
-            (Role::Decode, When::Teardown) => {
+            _ if matches!(self.fault, "hang" | "never") => {}
+            (Role::Decode | Role::Prefill1, When::Serving) => rank.await_stderr("the router is up"),
+            (Role::Decode | Role::Prefill1, When::Teardown) => {
                 rank.await_stderr("the router is up");
                 rank.await_file("server");
             }
-            (Role::Prefill | Role::Decode, When::Waiting) => rank.await_stderr("is ready after"),
+            (Role::Prefill | Role::Decode | Role::Prefill1, When::Waiting) => {
+                rank.await_stderr("is ready after");
+            }
             (_, When::Router) => _ = rank.await_file("router"),
             (_, When::Serving) => _ = rank.await_file("workload"),
             (_, When::Starting | When::Waiting | When::Teardown) => {}
@@ -156,10 +214,28 @@ impl Case {
             drop(router);
         } else {
             rank.make_file("go");
+            if self.fault == "deaf" {
+                // It ignores TERM by the time it says that it runs.
+                for name in ["server", "router", "workload"] {
+                    if self.deaf(name) {
+                        rank.await_file(name);
+                    }
+                }
+                rank.signal(Signal::SIGTERM);
+            }
             rank.until("the end", || !alive(rank.pid()));
             drop(router);
         }
         rank.end()
+    }
+
+    /// Whether the process that makes a file of this name is the deaf one.
+    fn deaf(self, name: &str) -> bool {
+        match self.role {
+            Role::Prefill | Role::Decode | Role::Prefill1 => name == "server",
+            Role::Router => name == "router",
+            Role::Workload => name == "workload",
+        }
     }
 
     fn check(self, end: &End) {
@@ -170,22 +246,26 @@ impl Case {
         let good = self.code == 0;
         assert_eq!(
             end.manifest["outcome"],
-            if good { "done" } else { "failed" },
+            match self.code {
+                0 => "done",
+                143 => "stopped",
+                _ => "failed",
+            },
             "{case}"
         );
         let phase = match (self.role, self.when) {
             _ if good => Value::Null,
             (Role::Workload, _) => json!("workload"),
             // Another rank waits for the router from the start.
-            (Role::Decode, When::Starting | When::Waiting) => json!("router"),
-            (Role::Decode, _) => json!("serving"),
+            (Role::Decode | Role::Prefill1, When::Starting | When::Waiting) => json!("router"),
+            (Role::Decode | Role::Prefill1, _) => json!("serving"),
             (Role::Router, When::Starting) | (_, When::Router) => json!("router"),
             (_, When::Serving) => json!("workload"),
             _ => json!("servers"),
         };
         assert_eq!(end.manifest["failed_phase"], phase, "{case}");
         let shows = end.stderr.contains("| line 2");
-        let own_log = !good && self.role != Role::Workload;
+        let own_log = !good && self.role != Role::Workload && self.fault != "deaf";
         assert_eq!(shows, own_log, "last lines: {case}");
         if self.leaves == Some("setsid") {
             assert!(end.stderr.contains("left behind"), "{case}");
@@ -236,7 +316,7 @@ impl Drop for FarRouter {
 #[test]
 fn every_fault_in_every_phase_ends_the_rank_rightly() {
     let cases = cases();
-    assert!(cases.len() >= 60, "{}", cases.len());
+    assert!(cases.len() >= 110, "{}", cases.len());
     let queue = std::sync::Mutex::new(cases.into_iter());
     std::thread::scope(|scope| {
         for _ in 0..4 {

@@ -22,6 +22,8 @@ pub(crate) struct Rank {
     pub(crate) spec: Value,
     /// Address of its own.
     pub(crate) address: String,
+    /// Name of its server.
+    pub(crate) name: &'static str,
     mark: String,
     child: Option<Child>,
     began: Instant,
@@ -55,6 +57,7 @@ impl Rank {
             folder,
             spec: Value::Null,
             address,
+            name: "prefill-0",
             child: None,
             began: Instant::now(),
         };
@@ -73,11 +76,13 @@ impl Rank {
     /// Rank 1, which waits for a router at port 8000 of the same address.
     pub(crate) fn follower() -> Self {
         let mut rank = Self::leader();
+        rank.name = "decode-1";
         rank.spec["rank"] = json!(1);
         rank.spec["job"]["ranks"] = json!(2);
         rank.spec["router"] = Value::Null;
         rank.spec["workload"] = json!([]);
         rank.spec["router_address"] = json!({"address": rank.address, "port": 8000});
+        rank.server(&json!({"ready": ""}));
         rank
     }
 
@@ -101,11 +106,7 @@ impl Rank {
             json!({"address": self.address, "port": 8010, "started": self.file("server")}),
             more,
         );
-        let name = if self.spec["rank"] == 0 {
-            "prefill-0"
-        } else {
-            "decode-1"
-        };
+        let name = self.name;
         let health = format!("http://{}:8010/health", self.address);
         self.spec["workers"] = json!([{
             "name": name, "role": name.split('-').next(), "address": self.address, "port": 8010,
@@ -308,7 +309,7 @@ fn with(mut base: Value, more: &Value) -> Value {
     base
 }
 
-/// The engine's own small program, built beside this test.
+/// The engine's own small program, built beside this test: by a run of all tests, or by `cargo build --examples`.
 pub(crate) fn launcher() -> PathBuf {
     let mut folder: &Path = &std::env::current_exe().unwrap();
     while !folder.join("examples").is_dir() {

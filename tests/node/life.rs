@@ -108,6 +108,8 @@ fn a_stranger_on_our_port_is_not_our_server() {
     // Ours lives and never listens; the test takes the port once the preflight is over.
     rank.server(&json!({"ready": rank.file("never"), "closed": true}));
     rank.limit("wait_server", 1.5);
+    // More answers than their owner can be looked up for.
+    rank.limit("poll_interval", 0.01);
     rank.start();
     rank.await_file("server");
     let stranger = TcpListener::bind((rank.address.as_str(), 8010)).unwrap();
@@ -128,6 +130,7 @@ fn a_stranger_on_our_port_is_not_our_server() {
     thread.join().unwrap();
     let end = rank.end();
     assert_eq!(end.code, 69, "{}", end.stderr);
+    assert!(end.took.as_secs() < 20, "{:?}: {}", end.took, end.stderr);
     let stranger = format!("the port belongs to process {}", std::process::id());
     assert!(end.stderr.contains(&stranger), "{}", end.stderr);
     assert!(!rank.path("router").exists());
@@ -243,4 +246,75 @@ fn the_other_ranks_go_when_the_router_goes_and_not_when_it_is_busy() {
     let end = second.end();
     assert_eq!(end.code, 0, "{}", end.stderr);
     assert!(end.stderr.contains("the router is gone"), "{}", end.stderr);
+}
+
+#[test]
+fn the_router_starts_only_after_the_last_server_and_the_workload_after_the_router() {
+    let mut rank = Rank::leader();
+    rank.server(&json!({"ready": rank.file("first")}));
+    let late = json!({"address": rank.address, "port": 8020, "ready": rank.file("second"), "started": rank.file("late")});
+    let health = format!("http://{}:8020/health", rank.address);
+    let worker = json!({
+        "name": "decode-0", "role": "decode", "address": rank.address, "port": 8020,
+        "health_url": health, "command": {"argv": Rank::fake(&late)},
+    });
+    rank.spec["workers"].as_array_mut().unwrap().push(worker);
+    let endpoint = json!({"name": "decode-0", "role": "decode", "rank": 0, "health_url": health});
+    rank.spec["all_workers"]
+        .as_array_mut()
+        .unwrap()
+        .push(endpoint);
+    rank.router(&json!({"ready": rank.file("third")}));
+    rank.workload(&json!({"fault": "exit:0", "when": ""}));
+    rank.start();
+    // Both answer 503 until they are ready.
+    rank.await_file("server");
+    rank.await_file("late");
+    rank.make_file("second");
+    rank.await_stderr("decode-0 is ready");
+    assert!(!rank.path("router").exists());
+    rank.make_file("first");
+    rank.await_file("router");
+    assert!(rank.stderr().contains("prefill-0 is ready"));
+    assert!(!rank.path("workload").exists());
+    rank.make_file("third");
+    assert_eq!(rank.end().code, 0);
+    assert!(rank.path("workload").exists());
+}
+
+#[test]
+fn a_router_without_a_page_for_readiness_is_up_for_all_ranks() {
+    let mut first = Rank::leader();
+    first.spec["job"]["ranks"] = json!(2);
+    first.router(
+        &json!({"ready": first.file("never"), "not_ready": 404, "pages": {"/v1/models": 200}}),
+    );
+    let mut second = Rank::follower();
+    second.spec["router_address"]["address"] = json!(first.address);
+    // Its own limit for the router is of no concern: rank 0 may take all its time for the servers first.
+    second.limit("wait_router", 0.1);
+    first.server(&json!({"ready": first.file("go")}));
+    first.workload(&json!({"fault": "exit:0", "when": first.file("over")}));
+    second.start();
+    first.start();
+    second.await_stderr("is ready after");
+    let begun = std::time::Instant::now();
+    second.until("its limit", || begun.elapsed().as_millis() > 300);
+    first.make_file("go");
+    second.await_stderr("the router is up");
+    first.make_file("over");
+    assert_eq!(first.end().code, 0);
+    assert_eq!(second.end().code, 0);
+}
+
+#[test]
+fn nothing_pauses_between_the_workloads_end_and_the_ranks() {
+    let mut rank = Rank::leader();
+    rank.start();
+    let end = rank.end();
+    assert_eq!(end.code, 0);
+    let teardown = end.manifest["phases"].as_array().unwrap().last().unwrap();
+    assert_eq!(teardown["phase"], "teardown");
+    let took = teardown["end_s"].as_f64().unwrap() - teardown["start_s"].as_f64().unwrap();
+    assert!(took < 5.0, "{took} s");
 }

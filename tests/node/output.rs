@@ -51,6 +51,163 @@ fn a_reader_of_stderr_that_does_not_read_or_goes_away_stops_nothing() {
 }
 
 #[test]
+fn closed_streams_cost_their_output_and_nothing_else() {
+    for closed in ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"] {
+        let mut rank = Rank::leader();
+        rank.server(&json!({"ready": "", "lines": 3}));
+        rank.spec["workload"] = json!(["sh", "-c", "echo data; echo talk >&2; exit 6"]);
+        let launcher = launcher().to_string_lossy().into_owned();
+        let line = format!("exec \"$0\" \"$@\" {closed}");
+        let words = ["sh", "-c", &line, &launcher].map(str::to_owned);
+        rank.start_below(&words, |_| ());
+        let end = rank.end();
+        assert_eq!(end.code, 6, "{closed}: {}", end.stderr);
+        let data = if closed.contains(" >") || closed.starts_with('>') {
+            ""
+        } else {
+            "data\n"
+        };
+        assert_eq!(end.stdout, data, "{closed}");
+        assert_eq!(end.stderr.is_empty(), closed.contains("2>"), "{closed}");
+        // No log and no record went to a stream that was closed.
+        let log = fs::read_to_string(rank.path("logs/prefill-0.log")).unwrap();
+        assert_eq!(log, "line 1\nline 2\nline 3\n", "{closed}");
+        let log = fs::read_to_string(rank.path("logs/workload-0.log")).unwrap();
+        assert!(
+            log.contains("data\n") && log.contains("talk\n"),
+            "{closed}: {log}"
+        );
+        assert_eq!(end.manifest["exit_code"], 6, "{closed}");
+    }
+}
+
+#[test]
+fn a_reader_of_stdout_that_goes_away_does_not_end_the_workload() {
+    let mut rank = Rank::leader();
+    rank.spec["workload"] = json!(["sh", "-c", "yes 0123456 | head -c 3000000; exit 4"]);
+    let (reader, writer) = std::io::pipe().unwrap();
+    rank.start_below(&[launcher().to_string_lossy().into_owned()], |command| {
+        command.stdout(Stdio::from(writer));
+    });
+    drop(reader);
+    let end = rank.end();
+    assert_eq!(end.code, 4, "{}", end.stderr);
+    let log = fs::metadata(rank.path("logs/workload-0.log")).unwrap();
+    assert_eq!(log.len(), 3_000_000);
+}
+
+#[test]
+fn standard_input_is_left_to_whoever_started_the_launcher() {
+    use std::io::Seek as _;
+    let mut rank = Rank::leader();
+    fs::write(rank.path("input"), "line 1\nline 2\n").unwrap();
+    let mut input = fs::File::open(rank.path("input")).unwrap();
+    let same = input.try_clone().unwrap();
+    rank.server(&json!({"ready": rank.file("flooded"), "flooded": rank.file("flooded"), "reads_stdin": true}));
+    rank.spec["workload"] = json!(["cat"]);
+    rank.start_below(&[launcher().to_string_lossy().into_owned()], |command| {
+        command.stdin(Stdio::from(same));
+    });
+    let end = rank.end();
+    assert_eq!((end.code, end.stdout.as_str()), (0, ""));
+    assert!(end.stderr.contains("stdin has 0 bytes"), "{}", end.stderr);
+    assert_eq!(input.stream_position().unwrap(), 0);
+}
+
+#[test]
+fn lines_are_shown_whole_with_their_prefix_however_they_are_written() {
+    let mut rank = Rank::leader();
+    let (server, router) = (rank.file("server-said"), rank.file("router-said"));
+    rank.server(&json!({"ready": server, "flooded": server, "chatter": [2000, 300, 7]}));
+    rank.router(&json!({"ready": router, "flooded": router, "chatter": [2000, 300, 11]}));
+    rank.start();
+    let end = rank.end();
+    assert_eq!(end.code, 0);
+    for name in ["prefill-0", "router"] {
+        let start = format!("[{name}] chatter ");
+        let whole = end
+            .stderr
+            .lines()
+            .filter_map(|line| line.strip_prefix(&start));
+        let numbers = whole.map(|rest| {
+            let (number, rest) = rest.split_once(' ').unwrap();
+            assert!(
+                rest.len() == 285 && rest.bytes().all(|byte| byte == b'z'),
+                "{name}: {rest}"
+            );
+            number.parse::<u32>().unwrap()
+        });
+        assert!(numbers.eq(0..2000), "{name}");
+    }
+}
+
+#[test]
+fn the_last_fifty_lines_of_a_server_that_failed_are_shown_and_all_are_in_its_log() {
+    let mut rank = Rank::leader();
+    rank.server(&json!({"lines": 200, "fault": "exit:4", "when": ""}));
+    rank.start();
+    let end = rank.end();
+    assert_eq!(end.code, 4);
+    let shown: Vec<String> = end
+        .stderr
+        .lines()
+        .filter_map(|line| line.strip_prefix("[prefill-0] | "))
+        .map(str::to_owned)
+        .collect();
+    let last: Vec<String> = (151..=200).map(|number| format!("line {number}")).collect();
+    assert_eq!(shown, last);
+    let log = fs::read_to_string(rank.path("logs/prefill-0.log")).unwrap();
+    assert_eq!(log.lines().count(), 200);
+}
+
+#[test]
+fn waiting_makes_few_lines() {
+    let mut rank = Rank::leader();
+    rank.server(&json!({"ready": rank.file("go")}));
+    rank.start();
+    rank.await_file("server");
+    let begun = std::time::Instant::now();
+    // Sixty polls.
+    rank.until("some polls", || begun.elapsed().as_secs() >= 3);
+    rank.make_file("go");
+    let end = rank.end();
+    assert_eq!(end.code, 0);
+    let own = end
+        .stderr
+        .lines()
+        .filter(|line| line.starts_with("atom-launch "))
+        .count();
+    assert!(own <= 25, "{own} lines:\n{}", end.stderr);
+}
+
+#[test]
+fn logs_are_collected_from_a_run_that_was_cancelled() {
+    let mut rank = Rank::leader();
+    rank.server(&json!({"ready": rank.file("never"), "lines": 1}));
+    rank.spec["collect_logs"] = json!(rank.file("collected"));
+    rank.start();
+    rank.await_stderr("[prefill-0] line 1");
+    rank.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(rank.end().code, 143);
+    let log = fs::read_to_string(rank.path("collected/prefill-0.log")).unwrap();
+    assert_eq!(log, "line 1\n");
+    let record = fs::read_to_string(rank.path("collected/launch-rank0.json")).unwrap();
+    assert!(record.contains("\"exit_code\": 143"), "{record}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_collected_into_does_not_change_the_code() {
+    let mut rank = Rank::leader();
+    fs::write(rank.path("blocked"), "").unwrap();
+    rank.spec["collect_logs"] = json!(rank.file("blocked/out"));
+    rank.spec["workload"] = json!(["sh", "-c", "exit 6"]);
+    rank.start();
+    let end = rank.end();
+    assert_eq!(end.code, 6);
+    assert!(end.stderr.contains("blocked/out"), "{}", end.stderr);
+}
+
+#[test]
 fn what_the_workload_writes_to_stdout_arrives_whole_at_a_slow_reader() {
     let mut rank = Rank::leader();
     rank.spec["workload"] = json!(["sh", "-c", "yes 0123456 | head -c 16000000"]);

@@ -6,6 +6,9 @@ use serde_json::json;
 
 use crate::harness::{Rank, alive, launcher};
 
+/// The phases that a signal cuts short.
+const PHASES: [&str; 5] = ["servers", "router", "smoke", "workload", "serving"];
+
 /// A rank in one of its phases, with stubborn processes everywhere.
 fn in_phase(phase: &str) -> Rank {
     let mut rank = Rank::leader();
@@ -16,9 +19,18 @@ fn in_phase(phase: &str) -> Rank {
         "servers" => rank.missing_server(),
         "router" => rank.router(&json!({"ready": never})),
         "serving" => rank.spec["workload"] = json!([]),
+        "smoke" => {
+            rank.spec["smoke"] = json!(true);
+            rank.router(&json!({"ready": "", "pages": {"/v1/completions": "hang"}}));
+        }
         "linger" => {
             rank.spec["workload"] = json!(["true"]);
             rank.limit("linger", 50.0);
+        }
+        "teardown" => {
+            rank.spec["workload"] = json!(["true"]);
+            rank.server(&json!({"ready": "", "on_term": "ignore", "orphan": 1, "setsid": 1}));
+            rank.limit("grace", 50.0);
         }
         _ => {}
     }
@@ -40,7 +52,7 @@ fn a_signal_in_any_phase_ends_everything_with_its_code() {
         (Signal::SIGINT, 130),
         (Signal::SIGHUP, 129),
     ] {
-        for phase in ["servers", "router", "workload", "serving"] {
+        for phase in PHASES {
             let mut rank = in_phase(phase);
             rank.signal(signal);
             let end = rank.end();
@@ -80,15 +92,81 @@ fn a_signal_while_lingering_ends_the_pause_and_not_the_success() {
 
 #[test]
 fn a_signal_to_the_launchers_group_reaches_only_the_launcher() {
-    let mut rank = in_phase("workload");
-    killpg(Pid::from_raw(rank.pid()), Signal::SIGINT).unwrap();
+    for phase in PHASES {
+        let mut rank = in_phase(phase);
+        killpg(Pid::from_raw(rank.pid()), Signal::SIGINT).unwrap();
+        let end = rank.end();
+        assert_eq!(end.code, 130, "{phase}: {}", end.stderr);
+        assert!(
+            end.stderr.contains("SIGINT: ending everything"),
+            "{phase}: {}",
+            end.stderr
+        );
+    }
+}
+
+#[test]
+fn a_second_signal_ends_every_phase_at_once() {
+    for phase in [
+        "servers", "router", "smoke", "workload", "serving", "linger", "teardown",
+    ] {
+        let mut rank = in_phase(phase);
+        rank.signal(Signal::SIGTERM);
+        rank.await_stderr("SIGTERM");
+        rank.signal(Signal::SIGINT);
+        let end = rank.end();
+        // Only the way down is cut short where the job had succeeded already.
+        let code = if matches!(phase, "linger" | "teardown") {
+            0
+        } else {
+            143
+        };
+        assert_eq!(end.code, code, "{phase}: {}", end.stderr);
+        assert!(end.took.as_secs() < 45, "{phase}: {:?}", end.took);
+    }
+}
+
+#[test]
+fn a_signal_to_another_rank_ends_it_in_both_of_its_phases() {
+    let mut rank = Rank::follower();
+    rank.server(&json!({"ready": "", "orphan": 1}));
+    rank.start();
+    rank.await_stderr("is ready after");
+    rank.signal(Signal::SIGTERM);
     let end = rank.end();
-    assert_eq!(end.code, 130, "{}", end.stderr);
-    assert!(
-        end.stderr.contains("SIGINT: ending everything"),
-        "{}",
-        end.stderr
+    assert_eq!(
+        (end.code, &end.manifest["failed_phase"]),
+        (143, &json!("router"))
     );
+
+    let mut first = Rank::leader();
+    first.spec["workload"] = json!([]);
+    first.start();
+    let mut second = Rank::follower();
+    second.spec["router_address"]["address"] = json!(first.address);
+    second.start();
+    second.await_stderr("the router is up");
+    second.signal(Signal::SIGTERM);
+    let end = second.end();
+    assert_eq!(
+        (end.code, &end.manifest["failed_phase"]),
+        (143, &json!("serving"))
+    );
+    first.signal(Signal::SIGTERM);
+    assert_eq!(first.end().code, 143);
+}
+
+#[test]
+fn a_signal_at_the_very_start_leaves_nothing() {
+    for millis in [0, 1, 2, 4, 8, 16, 32, 64, 128] {
+        let mut rank = Rank::leader();
+        rank.workload(&json!({}));
+        rank.start();
+        std::thread::sleep(std::time::Duration::from_millis(millis));
+        rank.signal(Signal::SIGTERM);
+        // Before it listens to signals it dies of this one, which a shell shows by the same code.
+        assert_eq!(rank.end().code, 143, "after {millis} ms");
+    }
 }
 
 #[test]
@@ -173,6 +251,22 @@ fn a_launcher_that_is_stopped_sees_what_happened_meanwhile_when_it_goes_on() {
     assert!(!rank.ended());
     rank.signal(Signal::SIGCONT);
     assert_eq!(rank.end().code, 7);
+}
+
+#[test]
+fn time_in_which_the_launcher_is_stopped_is_not_waiting_time() {
+    let mut rank = Rank::leader();
+    rank.server(&json!({"ready": rank.file("go")}));
+    rank.limit("wait_server", 5.0);
+    rank.start();
+    rank.await_file("server");
+    rank.signal(Signal::SIGSTOP);
+    let begun = std::time::Instant::now();
+    rank.until("more than the limit", || begun.elapsed().as_secs() >= 6);
+    rank.make_file("go");
+    rank.signal(Signal::SIGCONT);
+    let end = rank.end();
+    assert_eq!(end.code, 0, "{}", end.stderr);
 }
 
 #[test]

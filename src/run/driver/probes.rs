@@ -1,6 +1,6 @@
 //! Questions to the world: health, owners of ports, processes below a server, one token.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use super::super::engine_watch::{Engine, Sample};
 use super::super::event::{Answer, Event, Proc, Target};
@@ -10,8 +10,13 @@ use super::super::{health, procfs, smoke};
 use super::{Driver, Message};
 
 impl Driver<'_> {
-    /// An answer from a port of ours counts when the listener is ours.
-    pub(super) fn checked(&mut self, target: Target, answer: Answer) -> Answer {
+    /// An answer from a port of ours counts when the listener is ours. Owners that were looked up are kept in `known`.
+    pub(super) fn checked(
+        &mut self,
+        target: Target,
+        answer: Answer,
+        known: &mut BTreeMap<Target, Owner>,
+    ) -> Answer {
         if !answer.is_http() || self.ours.contains(&target) {
             return answer;
         }
@@ -36,8 +41,11 @@ impl Driver<'_> {
         let Some((host, port)) = place else {
             return answer;
         };
-        match ports::owner(&host, port) {
-            Owner::Stranger(who) => Answer::Stranger(who),
+        match known
+            .entry(target)
+            .or_insert_with(|| ports::owner(&host, port))
+        {
+            Owner::Stranger(who) => Answer::Stranger(who.clone()),
             Owner::Ours => {
                 self.ours.insert(target);
                 answer
@@ -75,7 +83,8 @@ impl Driver<'_> {
                         http_url(&router.address, router.port),
                         router.readiness
                     );
-                    health::Target::parse(&url).map(|target| target.or("/v1/models"))
+                    // Our own, started this moment: a second's wait here would be a second of every GPU.
+                    health::Target::parse(&url).map(|target| target.or("/v1/models").eagerly())
                 }
                 (None, Some(router)) => health::Target::parse(&format!(
                     "{}/readiness",

@@ -15,6 +15,8 @@ pub struct Target {
     pub path: String,
     /// Page that is asked when that one does not exist (404).
     pub fallback: Option<String>,
+    /// Whether a refused check is repeated soon: for a process on this machine that starts in moments.
+    pub eager: bool,
 }
 
 impl Target {
@@ -67,6 +69,7 @@ impl Target {
                 format!("/{path}")
             },
             fallback: None,
+            eager: false,
         })
     }
 
@@ -74,6 +77,13 @@ impl Target {
     #[must_use]
     pub fn or(mut self, path: &str) -> Self {
         self.fallback = Some(path.to_owned());
+        self
+    }
+
+    /// Asked again soon after a refusal, then less and less often, down to the ordinary rhythm.
+    #[must_use]
+    pub fn eagerly(mut self) -> Self {
+        self.eager = true;
         self
     }
 

@@ -117,6 +117,27 @@ fn a_closed_port_is_refused_at_every_poll() {
 }
 
 #[test]
+fn a_refused_eager_check_is_repeated_long_before_the_interval() {
+    let place = TcpListener::bind("127.0.0.1:0")
+        .unwrap()
+        .local_addr()
+        .unwrap();
+    let asked = prober(60_000, 5000);
+    let target = Target::parse(&format!("http://{place}/")).unwrap();
+    asked.prober.watch(0, target.eagerly());
+    assert_eq!(asked.next(), Answer::Refused);
+    assert_eq!(asked.next(), Answer::Refused);
+    let listener = TcpListener::bind(place).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        request_of(&mut stream);
+        let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
+    });
+    let answer = std::iter::repeat_with(|| asked.next()).find(|one| *one != Answer::Refused);
+    assert_eq!(answer, Some(Answer::Ready));
+}
+
+#[test]
 fn redirects_are_answers_and_not_followed() {
     let good = answering("127.0.0.1", "HTTP/1.1 200 OK\r\n\r\n").unwrap();
     let text: &'static str = Box::leak(

@@ -254,9 +254,8 @@ fn live(plan: Plan, moves: Vec<Move>, unkillable: bool) -> World {
     world
 }
 
+// 256 sequences a run; `PROPTEST_CASES=5000` asks for more.
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
-
     #[test]
     fn every_sequence_ends_once_with_every_started_group_ended(plan in plans(), moves in moves()) {
         let world = live(plan, moves, false);

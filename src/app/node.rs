@@ -7,7 +7,6 @@ use anyhow::Context as _;
 
 use super::job::Job;
 use super::print;
-use crate::check::{job as check_job, worker as check_worker};
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::{NO_ADDRESSES, WHICH_WORKER};
 use crate::domain::command::last_value;
@@ -71,15 +70,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         Some(_) => {}
     }
     let rank = rank.unwrap_or_default();
-    if !args.job.no_check {
-        let gpus = job.settings.gpus_per_node.value;
-        for worker in plan.workers_of(rank) {
-            job.findings.extend(check_worker(worker, gpus));
-        }
-        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
-        let of_job = check_job(&plan, devices);
-        job.findings.extend(of_job);
-    }
+    job.check(&args.job, &plan, Some(rank));
     if job.refuses("nothing was started") {
         if !args.dry_run && placement.rank == Some(rank) {
             let spec = spec(&plan, rank, &job.settings, &life, &job.environment);

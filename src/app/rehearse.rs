@@ -4,7 +4,6 @@ use std::ffi::OsString;
 
 use super::job::Job;
 use super::{NOTHING_STARTED, talk};
-use crate::check::worker as check_worker;
 use crate::cli::{JobArgs, RehearseArgs};
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::Environment;
@@ -33,12 +32,7 @@ impl Look for Reader {
     fn plan(&self, args: &JobArgs, last: bool) -> Result<(JobPlan, Environment), u8> {
         let mut job = self.read(args)?;
         let (plan, _) = job.plan()?;
-        if !args.no_check {
-            let gpus = job.settings.gpus_per_node.value;
-            for worker in &plan.workers {
-                job.findings.extend(check_worker(worker, gpus));
-            }
-        }
+        job.check(args, &plan, None);
         if (last || job.findings.has_errors()) && job.refuses(NOTHING_STARTED) {
             return Err(exit::USAGE);
         }

@@ -6,7 +6,6 @@ use clap::{Args as _, CommandFactory as _};
 
 use super::job::Job;
 use super::print;
-use crate::check::worker as check_worker;
 use crate::cli::{Cli, JobArgs, LifeArgs, SbatchArgs, SlurmArgs};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING, TOO_FEW_NODES};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -39,12 +38,7 @@ pub(super) fn sbatch_command(args: &SbatchArgs, words: &[OsString]) -> anyhow::R
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if !args.job.no_check {
-        for worker in &plan.workers {
-            let gpus = job.settings.gpus_per_node.value;
-            job.findings.extend(check_worker(worker, gpus));
-        }
-    }
+    job.check(&args.job, &plan, None);
     let nodes = args.slurm.nodes_count.unwrap_or(plan.ranks);
     if nodes < plan.ranks {
         job.findings.push(

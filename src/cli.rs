@@ -126,7 +126,7 @@ pub struct LaunchArgs {
     /// The job.
     #[command(flatten)]
     pub job: JobArgs,
-    /// Print the command instead of running it; touches nothing \[DRY_RUN\].
+    /// Print the command instead of running it; touches nothing [DRY_RUN].
     #[arg(long, help_heading = "Launch")]
     pub dry_run: bool,
     /// Form of the dry run.
@@ -153,7 +153,7 @@ pub struct NodeArgs {
     /// How the rank lives.
     #[command(flatten)]
     pub life: LifeArgs,
-    /// Print the commands of this rank instead of running them; touches nothing \[DRY_RUN\].
+    /// Print the commands of this rank instead of running them; touches nothing [DRY_RUN].
     #[arg(long, help_heading = "Launch")]
     pub dry_run: bool,
     /// Program and arguments of the workload, run without a shell once the router is ready; without it, serve until a signal.

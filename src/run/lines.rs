@@ -8,7 +8,7 @@ const LINE_LIMIT: usize = 8192;
 /// A line without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Its bytes, at most [`LINE_LIMIT`].
+    /// Its bytes, at most `LINE_LIMIT`.
     pub bytes: &'a [u8],
     /// How many bytes were cut off.
     pub cut: u64,

@@ -12,8 +12,9 @@ use atom_launch::domain::environment::{Environment, HostFacts, ModelFolder};
 use atom_launch::domain::models::Origin;
 use atom_launch::domain::source::SourceFile;
 use atom_launch::input::models_file::Loaded;
-use atom_launch::input::{env_file, models_file, settings, words};
+use atom_launch::input::{self, env_file, models_file, settings, words};
 use atom_launch::render;
+use atom_launch::resolve::neutral::Neutral;
 use atom_launch::resolve::{self, Inputs, model, topology};
 
 /// Every place lies in the file, at character boundaries.
@@ -48,7 +49,8 @@ pub(crate) fn models_file(data: &[u8]) {
     let clean = !loaded.diagnostics.has_errors();
     if clean {
         let again = models_file::load("fuzz.yaml", text, origin());
-        let changes = atom_launch::diff::compare(&loaded.models, &again.models);
+        let mut neutral = Neutral::new(&input::neutral_settings());
+        let changes = atom_launch::diff::compare(&loaded.models, &again.models, &mut neutral);
         assert!(changes.models.is_empty(), "a file differs from itself");
     }
     let table = Table::builtin();

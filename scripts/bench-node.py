@@ -1,6 +1,6 @@
 """The measuring part of bench-node.sh, and the stand-ins of its jobs: the same ones for the launcher and for the old loops.
 
-bench-node.py --binary PATH --work DIR [--runs N] [--skip-old] [--check]
+bench-node.py --binary PATH --work DIR [--runs N] [--watch SECONDS] [--skip-old] [--check]
 bench-node.py stand-in NAME WORDS…       a server or the router, its port among the words
 bench-node.py listener FOLDER PORTS      answers 503 at every address of the file `endpoints`
 
@@ -28,7 +28,6 @@ GONE_SECONDS = 1.0
 # Endpoints, percent of a core, megabytes.
 WATCHING = [(8, 1.0, 15.0), (1000, 10.0, 40.0)]
 
-WATCH_SECONDS = 20
 PATIENCE = 60
 # The old loops wait this long for a server that died, instead of 2,500 s.
 OLD_WAIT_SERVER = 20
@@ -344,7 +343,7 @@ def addresses(count):
     return [f"127.1.{1 + index // 250}.{1 + index % 250}" for index in range(count)]
 
 
-def watching(report, binary, work, count, percent, megabytes):
+def watching(report, binary, work, seconds, count, percent, megabytes):
     """Rank 0 of a job of so many servers that load for ever."""
     with Job(binary, work) as job:
         for rank in job.ranks:
@@ -371,7 +370,7 @@ def watching(report, binary, work, count, percent, megabytes):
         job.ranks.append(launcher)
         time.sleep(3)
         began, before = time.monotonic(), processor_seconds(launcher.pid)
-        time.sleep(WATCH_SECONDS)
+        time.sleep(seconds)
         used = (processor_seconds(launcher.pid) - before) / (time.monotonic() - began)
         if launcher.poll() is not None:
             sys.exit(f"bench: the launcher has ended:\n{(job.folder / 'output-0').read_text(errors='replace')}")
@@ -385,6 +384,7 @@ def main():
     options.add_argument("--binary", required=True, type=pathlib.Path)
     options.add_argument("--work", required=True, type=pathlib.Path)
     options.add_argument("--runs", type=int, default=5)
+    options.add_argument("--watch", type=float, default=20)
     options.add_argument("--skip-old", action="store_true")
     options.add_argument("--check", action="store_true")
     options = options.parse_args()
@@ -400,7 +400,7 @@ def main():
     times(report, binary, work, options.runs)
     print("\natom-launch node, rank 0 while it waits for servers that load")
     for count, percent, megabytes in WATCHING:
-        watching(report, binary, work, count, percent, megabytes)
+        watching(report, binary, work, options.watch, count, percent, megabytes)
     if options.skip_old:
         print("\nthe old loops: left out")
     elif not shutil.which("curl"):

@@ -6,9 +6,10 @@
 #     from the workload's end until all is gone
 #   - processor and peak memory of the launcher while it watches 8 and 1,000 endpoints
 #
-#   scripts/bench-node.sh [--runs N] [--skip-old] [--check] [--binary PATH]
+#   scripts/bench-node.sh [--runs N] [--watch S] [--skip-old] [--check] [--binary PATH]
 #
 #   --runs N       jobs of each kind (default 5)
+#   --watch S      watch for so many seconds (default 20)
 #   --skip-old     leave the old loops out: they take four minutes
 #   --check        exit with 1 when a target is missed; a shared machine misses them now and then
 #   --binary PATH  measure this binary; without it the release binary is built first
@@ -22,6 +23,10 @@ while (($#)); do
     case $1 in
     --runs)
         options+=("$1" "${2:?--runs needs a number}")
+        shift
+        ;;
+    --watch)
+        options+=("$1" "${2:?--watch needs a number}")
         shift
         ;;
     --binary)

@@ -1,4 +1,4 @@
-//! The command line as types. Values stay text here: `input/settings.rs` reads them together with the environment, so that all
+//! The command line as types. Values stay text here: `input/settings/` reads them together with the environment, so that all
 //! mistakes of both come out at once.
 
 #![expect(
@@ -11,9 +11,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::domain::delay::Delay;
 use crate::domain::settings::Layout;
 use crate::domain::topology::{Mode, Role};
-use crate::rehearse::faults::Delay;
 
 const ABOUT: &str = "Start AMD's ATOM inference server: models_atom.yaml and a job's variables in, one exact command out";
 

@@ -1,21 +1,20 @@
 //! Two models files → what changes in the resolved command of every model × mode × role × MTP. Pure.
 
+mod in_words;
+
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::cli::JobArgs;
 use crate::domain::diagnostic::Diagnostics;
-use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::{ModelEntry, ModelsFile};
-use crate::domain::provenance::{Source, Sourced};
 use crate::domain::secret;
-use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
-use crate::input::settings;
-use crate::render;
-use crate::resolve::{self, Inputs, topology};
+use crate::domain::words;
+use crate::resolve::neutral::{Case, Neutral};
+
+pub use in_words::in_words;
 
 /// Speculative tokens that are compared: none and one.
-pub const MTP: [u32; 2] = [0, 1];
+const MTP: [u32; 2] = [0, 1];
 
 /// One of the compared commands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, serde::Serialize)]
@@ -26,17 +25,6 @@ pub struct Combination {
     pub role: Role,
     /// Speculative tokens.
     pub mtp: u32,
-}
-
-/// All combinations, in order.
-pub fn combinations() -> Vec<Combination> {
-    let mut all = Vec::new();
-    for mode in Mode::ALL {
-        for role in Role::ALL {
-            all.extend(MTP.map(|mtp| Combination { mode, role, mtp }));
-        }
-    }
-    all
 }
 
 /// What a command looks like, or why it cannot be.
@@ -123,18 +111,17 @@ pub struct Comparison {
 }
 
 /// Compare two files.
-pub fn compare(old: &ModelsFile, new: &ModelsFile) -> Comparison {
+pub fn compare(old: &ModelsFile, new: &ModelsFile, neutral: &mut Neutral) -> Comparison {
     let new_names: BTreeMap<&str, &ModelEntry> = by_name(new);
     let old_names: BTreeMap<&str, &ModelEntry> = by_name(old);
     let added = new.names().filter(|name| !old_names.contains_key(name));
     let names: Vec<&str> = old.names().chain(added).collect();
-    let neutral = Neutral::new();
     let models = names
         .iter()
         .filter_map(|name| {
             let before = old_names.get(name).copied();
             let after = new_names.get(name).copied();
-            neutral.model(name, (old, before), (new, after))
+            model(neutral, name, (old, before), (new, after))
         })
         .collect();
     Comparison {
@@ -150,146 +137,98 @@ fn by_name(file: &ModelsFile) -> BTreeMap<&str, &ModelEntry> {
         .collect()
 }
 
-/// Surroundings that are the same on both sides and on every machine.
-struct Neutral {
-    environment: Environment,
-    host: HostFacts,
-    settings: Settings,
+/// What happens to a model; `None` for nothing.
+fn model(
+    neutral: &mut Neutral,
+    name: &str,
+    (old, before): (&ModelsFile, Option<&ModelEntry>),
+    (new, after): (&ModelsFile, Option<&ModelEntry>),
+) -> Option<ModelDiff> {
+    let mut hunks: Vec<(Hunk, Vec<Combination>)> = Vec::new();
+    for (case, mtp) in Neutral::cases().flat_map(|case| MTP.map(|mtp| (case, mtp))) {
+        let combination = Combination {
+            mode: case.mode,
+            role: case.role,
+            mtp,
+        };
+        let one = resolve(neutral, old, before, case, mtp);
+        let two = resolve(neutral, new, after, case, mtp);
+        // What a model cannot do when it comes or goes never changed for anybody.
+        let other_is_there = before.is_some() && after.is_some();
+        let is_impossible = |side: &Resolved| matches!(side, Resolved::Impossible(_));
+        if !other_is_there && (is_impossible(&one) || is_impossible(&two)) {
+            continue;
+        }
+        for hunk in changed(&one, &two) {
+            match hunks.iter_mut().find(|(known, _)| *known == hunk) {
+                Some((_, commands)) => commands.push(combination),
+                None => hunks.push((hunk, vec![combination])),
+            }
+        }
+    }
+    if hunks.is_empty() {
+        return None;
+    }
+    let grouped = group(hunks);
+    Some(ModelDiff {
+        model: name.to_owned(),
+        status: match (before, after) {
+            (None, _) => Status::Added,
+            (_, None) => Status::Removed,
+            _ => Status::Changed,
+        },
+        changes: grouped,
+    })
 }
 
-impl Neutral {
-    fn new() -> Self {
-        let args = JobArgs {
-            model_dir: Some("MODEL_DIR".into()),
-            host_ip: Some("HOST_IP".into()),
-            ..JobArgs::default()
-        };
-        let environment = Environment::default();
-        let (settings, _) = settings::read(&args, &environment);
-        Self {
-            environment,
-            host: HostFacts::default(),
-            settings,
-        }
+fn resolve(
+    neutral: &mut Neutral,
+    models: &ModelsFile,
+    entry: Option<&ModelEntry>,
+    case: Case,
+    mtp: u32,
+) -> Resolved {
+    let Some(entry) = entry else {
+        return Resolved::Absent;
+    };
+    let mut found = Diagnostics::default();
+    let worker = neutral.worker(models, entry, case, mtp, &mut found);
+    if found.has_errors() {
+        return Resolved::Impossible(
+            found
+                .0
+                .iter()
+                .filter(|finding| finding.is_error())
+                .map(|finding| Piece::open(finding.message.clone()))
+                .collect(),
+        );
     }
-
-    fn model(
-        &self,
-        name: &str,
-        (old, before): (&ModelsFile, Option<&ModelEntry>),
-        (new, after): (&ModelsFile, Option<&ModelEntry>),
-    ) -> Option<ModelDiff> {
-        let mut hunks: Vec<(Hunk, Vec<Combination>)> = Vec::new();
-        for combination in combinations() {
-            let one = self.resolve(name, old, before, combination);
-            let two = self.resolve(name, new, after, combination);
-            // What a model cannot do when it comes or goes never changed for anybody.
-            let other_is_there = before.is_some() && after.is_some();
-            let is_impossible = |side: &Resolved| matches!(side, Resolved::Impossible(_));
-            if !other_is_there && (is_impossible(&one) || is_impossible(&two)) {
-                continue;
+    let command = worker.command;
+    let words = secret::shown_words(command.words());
+    let mut words = words.iter();
+    let groups = command
+        .args
+        .iter()
+        .map(|group| {
+            let shown: Vec<String> = words.by_ref().take(group.words.len()).cloned().collect();
+            Piece {
+                raw: words::join(&group.words),
+                shown: words::join(&shown),
             }
-            for hunk in changed(&one, &two) {
-                match hunks.iter_mut().find(|(known, _)| *known == hunk) {
-                    Some((_, commands)) => commands.push(combination),
-                    None => hunks.push((hunk, vec![combination])),
-                }
-            }
-        }
-        if hunks.is_empty() {
-            return None;
-        }
-        let grouped = group(hunks);
-        Some(ModelDiff {
-            model: name.to_owned(),
-            status: match (before, after) {
-                (None, _) => Status::Added,
-                (_, None) => Status::Removed,
-                _ => Status::Changed,
-            },
-            changes: grouped,
         })
-    }
-
-    fn resolve(
-        &self,
-        name: &str,
-        models: &ModelsFile,
-        entry: Option<&ModelEntry>,
-        combination: Combination,
-    ) -> Resolved {
-        let Some(entry) = entry else {
-            return Resolved::Absent;
-        };
-        let mut settings = self.settings.clone();
-        let Combination { mode, role, mtp } = combination;
-        settings.model = Some(Sourced::default_of(name.to_owned()));
-        settings.role = Some(Sourced::default_of(role));
-        // As if on the command line, so that messages name what a reader could type.
-        let option = |name: &str| Source::CommandLine(name.to_owned());
-        for setting in [
-            &mut settings.mode.prefill,
-            &mut settings.mode.decode,
-            &mut settings.mode.standalone,
-        ] {
-            *setting = Sourced::new(mode, option("--mode"));
-        }
-        settings.mtp = Sourced::new(mtp, option("--mtp"));
-        let mut found = Diagnostics::default();
-        let placement = topology::place(&settings, &self.environment, &mut found);
-        let inputs = Inputs {
-            settings: &settings,
-            models,
-            entry,
-            environment: &self.environment,
-            host: &self.host,
-            folder: &ModelFolder::Plain,
-        };
-        let worker = resolve::server::worker(inputs, &placement, &placement.slots[0], &mut found);
-        if found.has_errors() {
-            return Resolved::Impossible(
-                found
-                    .0
-                    .iter()
-                    .filter(|finding| finding.is_error())
-                    .map(|finding| Piece::open(finding.message.clone()))
-                    .collect(),
-            );
-        }
-        let command = worker.command;
-        let words = secret::shown_words(command.words());
-        let mut words = words.iter();
-        let groups = command
-            .args
-            .iter()
-            .map(|group| {
-                let quote = |words: &[String]| {
-                    words
-                        .iter()
-                        .map(|word| render::quote(word))
-                        .collect::<Vec<_>>()
-                        .join(" ")
-                };
-                let shown: Vec<String> = words.by_ref().take(group.words.len()).cloned().collect();
-                Piece {
-                    raw: quote(&group.words),
-                    shown: quote(&shown),
-                }
-            })
-            .collect();
-        let variables = command
-            .env
-            .iter()
-            .map(|var| {
-                let pair = |value: &str| format!("{}={}", var.name, render::quote(value));
-                Piece {
-                    raw: pair(&var.value),
-                    shown: pair(&secret::shown(&var.name, &var.value)),
-                }
-            })
-            .collect();
-        Resolved::Command(groups, variables)
-    }
+        .collect();
+    let variables = command
+        .env
+        .iter()
+        .map(|var| {
+            let pair = |value: &str| format!("{}={}", var.name, words::quote(value));
+            Piece {
+                raw: pair(&var.value),
+                shown: pair(&secret::shown(&var.name, &var.value)),
+            }
+        })
+        .collect();
+    Resolved::Command(groups, variables)
 }
 
 /// Edits that stand together, and of which part of the command.
@@ -416,66 +355,4 @@ fn say_hidden_changes(mut edits: Vec<Edit>) -> Vec<Edit> {
         edit.text.push_str(" (another value)");
     }
     edits
-}
-
-/// A set of commands in words: `every command`, `mode tp-dp, ep-dp · role decode · MTP 1`.
-pub fn in_words(commands: &[Combination]) -> Vec<String> {
-    let set: BTreeSet<Combination> = commands.iter().copied().collect();
-    if set.len() == combinations().len() {
-        return vec!["every command".into()];
-    }
-    if let Some(words) = product(&set) {
-        return vec![words];
-    }
-    Mode::ALL
-        .into_iter()
-        .flat_map(|mode| {
-            let part: BTreeSet<Combination> =
-                set.iter().copied().filter(|one| one.mode == mode).collect();
-            if part.is_empty() {
-                return Vec::new();
-            }
-            product(&part).map_or_else(
-                || {
-                    part.iter()
-                        .map(|one| {
-                            format!("mode {} · role {} · MTP {}", one.mode, one.role, one.mtp)
-                        })
-                        .collect()
-                },
-                |words| vec![words],
-            )
-        })
-        .collect()
-}
-
-/// Words for a set that is a full product of modes, roles and MTP.
-fn product(set: &BTreeSet<Combination>) -> Option<String> {
-    let modes: BTreeSet<Mode> = set.iter().map(|one| one.mode).collect();
-    let roles: BTreeSet<Role> = set.iter().map(|one| one.role).collect();
-    let tokens: BTreeSet<u32> = set.iter().map(|one| one.mtp).collect();
-    if modes.len() * roles.len() * tokens.len() != set.len() {
-        return None;
-    }
-    let join = |names: Vec<String>| names.join(", ");
-    let mut parts = Vec::new();
-    if modes.len() < Mode::ALL.len() {
-        parts.push(format!(
-            "mode {}",
-            join(modes.iter().map(ToString::to_string).collect())
-        ));
-    }
-    if roles.len() < Role::ALL.len() {
-        parts.push(format!(
-            "role {}",
-            join(roles.iter().map(ToString::to_string).collect())
-        ));
-    }
-    if tokens.len() < MTP.len() {
-        parts.push(format!(
-            "MTP {}",
-            join(tokens.iter().map(ToString::to_string).collect())
-        ));
-    }
-    Some(parts.join(" · "))
 }

@@ -4,7 +4,7 @@ use crate::domain::command::Command;
 use crate::domain::models::Origin;
 use crate::domain::provenance::Sourced;
 use crate::domain::settings::Layout;
-use crate::domain::topology::{Mode, Port, Role, host_port};
+use crate::domain::topology::{Mode, Port, Role, http_url};
 
 /// Version of the plan's JSON form; raised when a key changes its meaning or goes.
 pub const SCHEMA: u32 = 1;
@@ -80,10 +80,7 @@ impl WorkerPlan {
 
     /// Where it says that it is well.
     pub fn health_url(&self) -> String {
-        format!(
-            "http://{}/health",
-            host_port(&self.address(), self.port.value)
-        )
+        format!("{}/health", http_url(&self.address(), self.port.value))
     }
 }
 

@@ -1,4 +1,4 @@
-//! `report LOG_DIR`: the records of all ranks of a job, read back and put side by side.
+//! `report LOG_DIR`: the records of all ranks of a job side by side.
 
 mod html;
 mod text;
@@ -6,122 +6,11 @@ mod text;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
-use std::path::{Path, PathBuf};
-
 use crate::run::event::Verdict;
 use crate::run::manifest::Manifest;
 
 pub use html::html;
 pub use text::text;
-
-/// The records of one job.
-#[derive(Debug, Clone, Default)]
-pub struct Report {
-    /// In order of rank.
-    pub ranks: Vec<Manifest>,
-    /// Files that look like records and cannot be read, one sentence each.
-    pub unreadable: Vec<String>,
-}
-
-impl Report {
-    /// Read all `launch-rank<N>.json` in a folder and in the folders directly below it.
-    ///
-    /// A rank that is found twice (its own folder and the collected one) is taken from the later start.
-    pub fn read(folder: &Path) -> Result<Self, String> {
-        let mut report = Self::default();
-        let entries =
-            fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-        let mut files = Vec::new();
-        for path in entries.flatten().map(|entry| entry.path()) {
-            if is_record(&path) {
-                files.push(path);
-            } else if let Ok(below) = fs::read_dir(&path) {
-                files.extend(
-                    below
-                        .flatten()
-                        .map(|entry| entry.path())
-                        .filter(|path: &PathBuf| is_record(path)),
-                );
-            }
-        }
-        files.sort();
-        for file in files {
-            match Manifest::read(&file) {
-                Ok(manifest) => report.take(manifest),
-                Err(why) => report.unreadable.push(why),
-            }
-        }
-        if report.ranks.is_empty() && report.unreadable.is_empty() {
-            return Err(format!("{}: no launch-rank<N>.json here", folder.display()));
-        }
-        report.ranks.sort_by_key(|manifest| manifest.rank);
-        Ok(report)
-    }
-
-    fn take(&mut self, manifest: Manifest) {
-        match self.ranks.iter_mut().find(|one| one.rank == manifest.rank) {
-            Some(one) if one.started_unix < manifest.started_unix => *one = manifest,
-            Some(_) => {}
-            None => self.ranks.push(manifest),
-        }
-    }
-
-    /// The rank that failed first, by the ranks' own clocks.
-    pub fn first_failure(&self) -> Option<&Manifest> {
-        self.ranks
-            .iter()
-            .filter(|one| one.outcome == Verdict::Failed)
-            .min_by(|a, b| decided(a).total_cmp(&decided(b)))
-    }
-
-    /// The same, among the records of the run that a record belongs to: the folder may hold those of an earlier one.
-    pub fn first_failure_of(&self, own: &Manifest) -> Option<&Manifest> {
-        let same_run = |one: &&Manifest| match &own.slurm {
-            Some(job) => one.slurm.as_ref() == Some(job),
-            // Without a job's number: what was decided after this rank began.
-            None => one.slurm.is_none() && decided(one) >= own.started_unix,
-        };
-        let failed = self
-            .ranks
-            .iter()
-            .filter(|one| one.outcome == Verdict::Failed);
-        failed
-            .filter(same_run)
-            .min_by(|a, b| decided(a).total_cmp(&decided(b)))
-    }
-
-    /// What the job should end with: the code of the rank that failed first, else that of the first rank.
-    pub fn exit_code(&self) -> u8 {
-        self.first_failure()
-            .or(self.ranks.first())
-            .and_then(|one| one.exit_code)
-            .unwrap_or(crate::exit::OK)
-    }
-
-    /// Ranks of the job that have left no record.
-    pub fn missing(&self) -> Vec<usize> {
-        let count = self.ranks.iter().map(|one| one.ranks).max().unwrap_or(0);
-        // A record is a file that anybody may have written; no job has more nodes.
-        let count = count.min(crate::input::hostlist::MAX_HOSTS);
-        (0..count)
-            .filter(|rank| !self.ranks.iter().any(|one| one.rank == *rank))
-            .collect()
-    }
-
-    /// Start of the first rank, in seconds since 1970.
-    fn begin(&self) -> f64 {
-        self.ranks
-            .iter()
-            .map(|one| one.started_unix)
-            .fold(f64::INFINITY, f64::min)
-    }
-}
-
-/// When a rank's outcome was decided, in seconds since 1970.
-fn decided(manifest: &Manifest) -> f64 {
-    manifest.started_unix + manifest.decided_s.unwrap_or(0.0)
-}
 
 /// Last moment that a record knows of, in seconds since its start.
 fn last_moment(manifest: &Manifest) -> f64 {
@@ -146,15 +35,4 @@ fn outcome(manifest: &Manifest) -> String {
         Verdict::Failed => format!("failed{phase}"),
         Verdict::Stopped => format!("stopped{phase}"),
     }
-}
-
-fn is_record(path: &Path) -> bool {
-    let name = path
-        .file_name()
-        .map(|name| name.to_string_lossy().into_owned());
-    name.is_some_and(|name| {
-        name.strip_prefix("launch-rank")
-            .and_then(|rest| rest.strip_suffix(".json"))
-            .is_some_and(|rank| !rank.is_empty() && rank.bytes().all(|byte| byte.is_ascii_digit()))
-    })
 }

@@ -72,6 +72,9 @@ fn scripts_are_clean_in_the_eyes_of_bash_and_shellcheck() {
         "bash",
         "-c",
         "echo \"$ROUTER_URL\"; exit 3",
+        "{1..3}",
+        "~/results",
+        "it's\nexit 1",
     ]);
     assert!(
         odd.status.success(),
@@ -85,12 +88,23 @@ fn scripts_are_clean_in_the_eyes_of_bash_and_shellcheck() {
         "    --workload-timeout 600",
         "log_dir='/shared/my logs'/slurm_job-$SLURM_JOB_ID",
         "    'echo \"$ROUTER_URL\"; exit 3'",
+        "    '{1..3}'",
+        "    '~/results'",
         "    --volume \"/data:/mnt\"",
         "#SBATCH --requeue",
         "#SBATCH --nodes=3",
     ] {
         assert!(odd.lines().any(|one| one == line), "{line}\n{odd}");
     }
+    // A comment ends where its line does.
+    let head = odd
+        .lines()
+        .find(|line| line.starts_with("#   atom-launch"))
+        .unwrap();
+    assert!(
+        head.ends_with(r" '{1..3}' '~/results' $'it\'s\nexit 1'"),
+        "{head}"
+    );
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("odd.sbatch");
     fs::write(&path, &odd).unwrap();

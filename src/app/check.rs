@@ -71,7 +71,7 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
 }
 
 /// The server's options to check against.
-pub(super) fn server_table(args: &CheckArgs) -> Result<Table, String> {
+fn server_table(args: &CheckArgs) -> Result<Table, String> {
     if let Some(date) = &args.atom_date {
         let date = date
             .parse()
@@ -93,7 +93,7 @@ pub(super) fn server_table(args: &CheckArgs) -> Result<Table, String> {
     }
 }
 
-pub(super) fn unknown_code(name: &str) -> String {
+fn unknown_code(name: &str) -> String {
     let near = nearest(name, codes::names())
         .map_or(String::new(), |near| format!("; did you mean {near}?"));
     format!(
@@ -103,7 +103,7 @@ pub(super) fn unknown_code(name: &str) -> String {
 }
 
 /// `check --explain [CODE]`
-pub(super) fn explain_code(name: &str) -> anyhow::Result<u8> {
+fn explain_code(name: &str) -> anyhow::Result<u8> {
     if name == "all" {
         let rows: Vec<Vec<String>> = codes::ALL
             .iter()

@@ -11,6 +11,7 @@ use crate::input::models_file::Loaded;
 use crate::input::{self, models_file};
 use crate::render;
 use crate::resolve::model;
+use crate::resolve::neutral::Neutral;
 
 /// A models file named on the command line.
 pub(super) fn load_file(path: &str, named_by: &str) -> Result<Loaded, Diagnostic> {
@@ -84,7 +85,8 @@ pub(super) fn diff_command(args: &DiffArgs) -> anyhow::Result<u8> {
     if broken.contains(&true) {
         return Ok(exit::USAGE);
     }
-    let comparison = crate::diff::compare(&old.models, &new.models);
+    let mut neutral = Neutral::new(&input::neutral_settings());
+    let comparison = crate::diff::compare(&old.models, &new.models, &mut neutral);
     let text = match args.format {
         DiffFormat::Text => render::diff::text(&comparison),
         DiffFormat::Json => render::pretty(&render::diff::as_json(

@@ -1,6 +1,7 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
 use super::{NOTHING_STARTED, report};
+use crate::check;
 use crate::cli::JobArgs;
 use crate::domain::codes::WHICH_WORKER;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -90,6 +91,21 @@ impl Job {
             .collect();
         render::to_stderr(&text);
         false
+    }
+
+    /// What the checks find in the workers of a rank (of all ranks without one) and in the job as a whole; nothing with `--no-check`.
+    pub(super) fn check(&mut self, args: &JobArgs, plan: &JobPlan, rank: Option<u32>) {
+        if args.no_check {
+            return;
+        }
+        let gpus = self.settings.gpus_per_node.value;
+        let of_rank = |worker: &&WorkerPlan| rank.is_none_or(|rank| rank == worker.rank);
+        for worker in plan.workers.iter().filter(of_rank) {
+            self.findings.extend(check::worker(worker, gpus));
+        }
+        let devices = self.environment.get("HIP_VISIBLE_DEVICES");
+        let of_job = check::job(plan, devices);
+        self.findings.extend(of_job);
     }
 
     pub(super) fn stop(&self) -> u8 {
@@ -212,7 +228,7 @@ pub(super) fn own_worker<'a>(
     }
 }
 
-pub(super) fn names(workers: &[&WorkerPlan]) -> String {
+fn names(workers: &[&WorkerPlan]) -> String {
     let names: Vec<String> = workers
         .iter()
         .map(|worker| format!("{} = {}", worker.slot, worker.name))

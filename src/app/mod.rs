@@ -13,7 +13,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 
-use crate::check::{self as checks, worker as check_worker};
+use crate::check::{job as check_job, worker as check_worker};
 use crate::cli::{Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat};
 use crate::domain::diagnostic::{Diagnostics, nearest};
 use crate::domain::environment::Environment;
@@ -131,7 +131,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         let gpus = job.settings.gpus_per_node.value;
         job.findings.extend(check_worker(worker, gpus));
         let devices = job.environment.get("HIP_VISIBLE_DEVICES");
-        let more = checks::job(&plan, devices);
+        let more = check_job(&plan, devices);
         job.findings.extend(more);
     }
     if job.refuses(NOTHING_STARTED) {
@@ -170,15 +170,7 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if !args.job.no_check {
-        for worker in &plan.workers {
-            let gpus = job.settings.gpus_per_node.value;
-            job.findings.extend(check_worker(worker, gpus));
-        }
-        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
-        let more = checks::job(&plan, devices);
-        job.findings.extend(more);
-    }
+    job.check(&args.job, &plan, None);
     if job.refuses("there is no plan") {
         return Ok(exit::USAGE);
     }

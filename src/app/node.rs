@@ -7,22 +7,21 @@ use anyhow::Context as _;
 
 use super::job::Job;
 use super::print;
-use crate::check::{job as check_job, worker as check_worker};
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::{NO_ADDRESSES, WHICH_WORKER};
 use crate::domain::command::last_value;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
-use crate::domain::provenance::Source;
 use crate::domain::settings::{LifeSettings, Settings};
 use crate::domain::topology::Role;
 use crate::exit;
 use crate::input;
 use crate::plan::{JobPlan, WorkerPlan};
 use crate::render;
-use crate::report::{self, Report};
+use crate::report;
 use crate::run::event::{Outcome, Phase, Verdict};
 use crate::run::manifest::Manifest;
+use crate::run::records::Records;
 use crate::run::spec::{
     Endpoint, JobSpec, Limits, ModelCheck, NodeSpec, RouterAddress, RouterSpec, SlurmJob,
     WorkerSpec,
@@ -71,15 +70,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         Some(_) => {}
     }
     let rank = rank.unwrap_or_default();
-    if !args.job.no_check {
-        let gpus = job.settings.gpus_per_node.value;
-        for worker in plan.workers_of(rank) {
-            job.findings.extend(check_worker(worker, gpus));
-        }
-        let devices = job.environment.get("HIP_VISIBLE_DEVICES");
-        let of_job = check_job(&plan, devices);
-        job.findings.extend(of_job);
-    }
+    job.check(&args.job, &plan, Some(rank));
     if job.refuses("nothing was started") {
         if !args.dry_run && placement.rank == Some(rank) {
             let spec = spec(&plan, rank, &job.settings, &life, &job.environment);
@@ -209,12 +200,8 @@ fn endpoint(worker: &WorkerPlan) -> Endpoint {
 fn job_spec(plan: &JobPlan, rank: u32, environment: &Environment) -> JobSpec {
     let own = plan.workers_of(rank).next().or(plan.workers.first());
     let path = own.map(|worker| worker.model_path.clone());
-    let from = path
-        .as_ref()
-        .map_or(String::new(), |path| match &path.source {
-            Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-            _ => String::new(),
-        });
+    let from = path.as_ref().and_then(|path| path.source.input());
+    let from = from.unwrap_or_default().to_owned();
     let model_path = path.map_or_else(String::new, |path| path.value);
     let mut model_checks = vec![ModelCheck {
         what: "model".into(),
@@ -383,20 +370,20 @@ pub(super) fn wait_command(args: &WaitArgs) -> u8 {
 
 /// `atom-launch report`
 pub(super) fn report_command(args: &ReportArgs) -> anyhow::Result<u8> {
-    let report = match Report::read(&args.folder) {
-        Ok(report) => report,
+    let records = match Records::read(&args.folder) {
+        Ok(records) => records,
         Err(problem) => {
             render::to_stderr(&format!("error: {problem}\n"));
             return Ok(exit::USAGE);
         }
     };
     let text = match args.format {
-        ReportFormat::Text => report::text(&report),
-        ReportFormat::Html => report::html(&report),
+        ReportFormat::Text => report::text(&records),
+        ReportFormat::Html => report::html(&records),
     };
     render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
     Ok(if args.exit_code {
-        report.exit_code()
+        records.exit_code()
     } else {
         exit::OK
     })

@@ -1,17 +1,18 @@
 //! `atom-launch rehearse`: reads and resolves for the rehearsal, which does the rest.
 
 use std::ffi::OsString;
+use std::time::Duration;
 
 use super::job::Job;
 use super::{NOTHING_STARTED, talk};
-use crate::check::worker as check_worker;
 use crate::cli::{JobArgs, RehearseArgs};
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::Environment;
 use crate::domain::settings::Settings;
 use crate::exit;
 use crate::plan::JobPlan;
-use crate::rehearse::{self, Look};
+use crate::rehearse::{self, Look, Voice};
+use crate::run::console::{Manner, stderr};
 
 /// Reads the jobs that a rehearsal asks for, in the environment of its ranks.
 struct Reader {
@@ -33,16 +34,28 @@ impl Look for Reader {
     fn plan(&self, args: &JobArgs, last: bool) -> Result<(JobPlan, Environment), u8> {
         let mut job = self.read(args)?;
         let (plan, _) = job.plan()?;
-        if !args.no_check {
-            let gpus = job.settings.gpus_per_node.value;
-            for worker in &plan.workers {
-                job.findings.extend(check_worker(worker, gpus));
-            }
-        }
+        job.check(args, &plan, None);
         if (last || job.findings.has_errors()) && job.refuses(NOTHING_STARTED) {
             return Err(exit::USAGE);
         }
         Ok((plan, job.environment))
+    }
+}
+
+/// The queue before standard error.
+struct Stderr;
+
+impl Voice for Stderr {
+    fn say(&self, text: &str) {
+        stderr().push(format!("{text}\n").as_bytes(), Manner::Own);
+    }
+
+    fn pass_on(&self, line: &[u8]) {
+        stderr().push(line, Manner::Wait);
+    }
+
+    fn flush(&self, limit: Duration) {
+        stderr().flush(limit);
     }
 }
 
@@ -54,5 +67,5 @@ pub(super) fn rehearse_command(args: &RehearseArgs, words: &[OsString]) -> anyho
         environment: rehearse::environment(&environment),
         findings,
     };
-    rehearse::rehearse(args, &rehearse::own_words(words), &reader)
+    rehearse::rehearse(args, &rehearse::own_words(words), &reader, &Stderr)
 }

@@ -6,12 +6,12 @@ use clap::{Args as _, CommandFactory as _};
 
 use super::job::Job;
 use super::print;
-use crate::check::worker as check_worker;
 use crate::cli::{Cli, JobArgs, LifeArgs, SbatchArgs, SlurmArgs};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING, TOO_FEW_NODES};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::secret;
+use crate::domain::words;
 use crate::exit;
 use crate::plan::JobPlan;
 use crate::render;
@@ -38,12 +38,7 @@ pub(super) fn sbatch_command(args: &SbatchArgs, words: &[OsString]) -> anyhow::R
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if !args.job.no_check {
-        for worker in &plan.workers {
-            let gpus = job.settings.gpus_per_node.value;
-            job.findings.extend(check_worker(worker, gpus));
-        }
-    }
+    job.check(&args.job, &plan, None);
     let nodes = args.slurm.nodes_count.unwrap_or(plan.ranks);
     if nodes < plan.ranks {
         job.findings.push(
@@ -159,11 +154,16 @@ impl Given {
 
     /// The line that prints the same script again.
     fn line(&self) -> String {
-        let words: Vec<_> = self
-            .words
-            .iter()
-            .map(|word| shell_words::quote(word))
-            .collect();
+        let one_line = |word: &String| {
+            if word.contains('\n') {
+                // It stands in a comment, which ends where the line does.
+                let inner = word.replace('\\', r"\\").replace('\'', r"\'");
+                format!("$'{}'", inner.replace('\n', r"\n"))
+            } else {
+                words::quote(word).into_owned()
+            }
+        };
+        let words: Vec<String> = self.words.iter().map(one_line).collect();
         format!("atom-launch {}", words.join(" "))
     }
 

@@ -45,7 +45,7 @@ fn mended(shell: clap_complete::Shell, script: Vec<u8>) -> Vec<u8> {
 }
 
 /// `--model` with the known names as its values, here and in every subcommand.
-pub(super) fn with_models(command: clap::Command, names: &[String]) -> clap::Command {
+fn with_models(command: clap::Command, names: &[String]) -> clap::Command {
     let has_model = command.get_arguments().any(|arg| arg.get_id() == "model");
     let command = if has_model && !names.is_empty() {
         let values = clap::builder::PossibleValuesParser::new(names.to_vec());

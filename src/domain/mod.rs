@@ -1,7 +1,11 @@
 //! Plain types of the domain: no file, no environment variable, no process.
+//!
+//! Role, mode and layout derive clap's `ValueEnum`: it only lists the variants with their names, and a second enum for the command line
+//! would be a second list to keep. Nothing else here knows of clap.
 
 pub mod codes;
 pub mod command;
+pub mod delay;
 pub mod diagnostic;
 pub mod environment;
 pub mod models;
@@ -11,3 +15,4 @@ pub mod settings;
 pub mod source;
 pub mod topology;
 pub mod visible;
+pub mod words;

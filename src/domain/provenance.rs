@@ -24,6 +24,29 @@ pub enum Source {
     Derived(String),
 }
 
+impl Source {
+    /// The option or variable that gave the value.
+    pub fn input(&self) -> Option<&str> {
+        match self {
+            Self::CommandLine(name) | Self::Environment(name) => Some(name),
+            Self::ModelsFile { .. } | Self::Default | Self::Derived(_) => None,
+        }
+    }
+
+    /// In words, for tables and records. `file` is the models file's name.
+    pub fn in_words(&self, file: &str) -> String {
+        match self {
+            Self::CommandLine(option) => format!("command line {option}"),
+            Self::Environment(variable) => format!("environment {variable}"),
+            Self::ModelsFile {
+                field, position, ..
+            } => format!("{file}:{}:{} {field}", position.line, position.column),
+            Self::Default => "default".into(),
+            Self::Derived(how) => how.clone(),
+        }
+    }
+}
+
 /// A value that lost against another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shadowed {
@@ -65,15 +88,6 @@ impl<T> Sourced<T> {
             value: change(self.value),
             source: self.source,
             shadowed: self.shadowed,
-        }
-    }
-
-    /// The same with a reference to the value.
-    pub fn as_ref(&self) -> Sourced<&T> {
-        Sourced {
-            value: &self.value,
-            source: self.source.clone(),
-            shadowed: self.shadowed.clone(),
         }
     }
 }

@@ -149,15 +149,23 @@ fn is_secret_flag(flag: &str) -> bool {
     flag.starts_with("--") && flag.rsplit(['-', '_']).next().is_some_and(is_secret_name)
 }
 
+/// Whether what stands before `=` is a secret's name: a flag, or a variable as in `env HF_TOKEN=…`.
+fn names_a_secret(name: &str) -> bool {
+    let is_variable = name
+        .bytes()
+        .all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+    is_secret_flag(name) || is_variable && is_secret_name(name)
+}
+
 /// An argument as it may be shown: `--flag={…}` holds JSON as `{…}` does.
-pub fn hide_argument(word: &str) -> String {
+fn hide_argument(word: &str) -> String {
     match word.split_once('=') {
         Some((flag, value)) if flag.starts_with("--") => format!("{flag}={}", hide_inside(value)),
         _ => hide_inside(word).into_owned(),
     }
 }
 
-/// Arguments as they may be shown.
+/// The words of a command line as they may be shown.
 pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut hide_next = false;
     words
@@ -166,11 +174,11 @@ pub fn shown_words<'a>(words: impl IntoIterator<Item = &'a str>) -> Vec<String> 
             if std::mem::take(&mut hide_next) && !word.starts_with("--") {
                 return MASK.to_owned();
             }
-            if let Some((flag, value)) = word.split_once('=')
-                && is_secret_flag(flag)
+            if let Some((name, value)) = word.split_once('=')
+                && names_a_secret(name)
                 && !value.is_empty()
             {
-                return format!("{flag}={MASK}");
+                return format!("{name}={MASK}");
             }
             hide_next = is_secret_flag(word);
             hide_argument(word)
@@ -222,6 +230,8 @@ mod tests {
             "--long-prefill-token-threshold",
             "5",
             "http://a:b@c",
+            "HF_TOKEN=hf_1",
+            "a.key=open",
         ];
         assert_eq!(
             shown_words(words),
@@ -231,7 +241,9 @@ mod tests {
                 "--api-key=***",
                 "--long-prefill-token-threshold",
                 "5",
-                "http://a:***@c"
+                "http://a:***@c",
+                "HF_TOKEN=***",
+                "a.key=open"
             ]
         );
     }

@@ -135,6 +135,11 @@ pub fn host_port(host: &str, port: Port) -> String {
     }
 }
 
+/// `http://host:port`.
+pub fn http_url(host: &str, port: Port) -> String {
+    format!("http://{}", host_port(host, port))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

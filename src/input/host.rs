@@ -89,7 +89,12 @@ fn mooncake_dir(python: &str, environment: &Environment) -> Option<String> {
 
 /// Names of the RDMA devices, as `ibv_devinfo` lists them.
 fn rdma_devices() -> Vec<String> {
-    let mut names: Vec<String> = fs::read_dir("/sys/class/infiniband")
+    names_in(Path::new("/sys/class/infiniband"))
+}
+
+/// What is in a folder, sorted; nothing where it cannot be read.
+fn names_in(folder: &Path) -> Vec<String> {
+    let mut names: Vec<String> = fs::read_dir(folder)
         .into_iter()
         .flatten()
         .flatten()
@@ -122,14 +127,7 @@ pub fn model_folder(path: &str) -> ModelFolder {
             name.escape_debug()
         ));
     }
-    let mut names: Vec<String> = fs::read_dir(&snapshots)
-        .into_iter()
-        .flatten()
-        .flatten()
-        .filter_map(|entry| entry.file_name().into_string().ok())
-        .collect();
-    names.sort();
-    match names.as_slice() {
+    match names_in(&snapshots).as_slice() {
         [only] => snapshot(only),
         [] => ModelFolder::Unclear("it holds no snapshot".into()),
         several => ModelFolder::Unclear(format!(

@@ -6,18 +6,31 @@ pub mod hostlist;
 pub mod json;
 pub mod models_file;
 pub mod settings;
+pub mod signals;
 pub mod words;
 mod yaml;
 
+use crate::cli::JobArgs;
 use crate::domain::codes::UNREADABLE_FILE;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::models::Origin;
+use crate::domain::settings::Settings;
 use models_file::{BUILT_IN, BUILT_IN_NAME, Loaded};
 
 /// The environment, copied once.
 pub fn environment() -> Environment {
     Environment::new(std::env::vars_os())
+}
+
+/// The settings of a job that gives none but a model folder and an address: every default, on any machine.
+pub fn neutral_settings() -> Settings {
+    let args = JobArgs {
+        model_dir: Some("MODEL_DIR".into()),
+        host_ip: Some("HOST_IP".into()),
+        ..JobArgs::default()
+    };
+    settings::read(&args, &Environment::default()).0
 }
 
 /// Find and load the models file: `--models-file`, `ATOM_MODELS_FILE`, `$ATOM_WS_PATH/models_atom.yaml`, built-in.

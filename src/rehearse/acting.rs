@@ -13,6 +13,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use super::faults::{Fault, Kind, Moment, Since};
 use super::helpers;
 use super::scene::{Own, Scene};
+use crate::exit;
+use crate::input;
 use crate::render;
 
 /// How exactly moments are kept.
@@ -36,8 +38,18 @@ pub struct Acting {
 }
 
 impl Acting {
+    /// Begin the part of the stand-in on a port; `Err` is an exit code after the reason was said.
+    pub fn on_port(port: u16) -> Result<Arc<Self>, u8> {
+        Own::find(&input::environment(), port)
+            .and_then(|own| Ok(Self::begin(own)?))
+            .map_err(|error| {
+                say(&format!("rehearsal: {error:#}"));
+                exit::BUG
+            })
+    }
+
     /// Begin: what holds from the start is done, the rest waits for its moment.
-    pub fn begin(own: Own) -> std::io::Result<Arc<Self>> {
+    fn begin(own: Own) -> std::io::Result<Arc<Self>> {
         let acting = Arc::new(Self {
             own,
             started: Instant::now(),

@@ -31,7 +31,7 @@ use nix::sys::signal::Signal;
 use crate::exit;
 
 pub use cast::{Look, environment};
-pub use run::rehearse;
+pub use run::{Voice, rehearse};
 pub use words::{Given, own_words};
 
 /// Name under which this program is the interpreter that runs the server.

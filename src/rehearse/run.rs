@@ -23,9 +23,8 @@ use super::{RANK, helpers, sweep};
 use crate::cli::RehearseArgs;
 use crate::domain::diagnostic::Diagnostics;
 use crate::exit;
+use crate::input::signals;
 use crate::render;
-use crate::run::console::{Manner, stderr};
-use crate::run::signals;
 
 /// How often wishes for a stranger are looked for, where there can be any.
 const TICK: Duration = Duration::from_millis(20);
@@ -45,8 +44,24 @@ enum Event {
     Silent,
 }
 
+/// Standard error of a rehearsal. A reader that has stopped must not keep it from ending its ranks, so nobody waits for one but
+/// those who hand on what the ranks say.
+pub trait Voice: Sync {
+    /// Our own words: a line, or several.
+    fn say(&self, text: &str);
+    /// A line of a rank, its end included; waits for the reader.
+    fn pass_on(&self, line: &[u8]);
+    /// Wait until all is written, but no longer than this.
+    fn flush(&self, limit: Duration);
+}
+
 /// Rehearse a job; the exit code.
-pub fn rehearse(args: &RehearseArgs, given: &Given, look: &dyn Look) -> anyhow::Result<u8> {
+pub fn rehearse(
+    args: &RehearseArgs,
+    given: &Given,
+    look: &dyn Look,
+    voice: &'static dyn Voice,
+) -> anyhow::Result<u8> {
     let faults = match faults(&args.fault, &args.job) {
         Ok(faults) => faults,
         Err(findings) => return Ok(refuse(&findings)),
@@ -61,7 +76,7 @@ pub fn rehearse(args: &RehearseArgs, given: &Given, look: &dyn Look) -> anyhow::
         }
     };
     if !args.job.quiet {
-        introduce(&cast, &faults);
+        introduce(&cast, &faults, voice);
     }
     let grace = args
         .life
@@ -69,18 +84,18 @@ pub fn rehearse(args: &RehearseArgs, given: &Given, look: &dyn Look) -> anyhow::
         .as_deref()
         .and_then(|text| text.parse().ok());
     let grace = Duration::try_from_secs_f64(grace.unwrap_or(GRACE)).unwrap_or_default();
-    let mut company = Company::start(&cast, &faults)?;
+    let mut company = Company::start(&cast, &faults, voice)?;
     let conductor = company.conduct(Conductor::new(cast.plan.ranks as usize, grace));
     let left = company.dismiss();
     match left {
         0 => {}
-        1 => say("rehearsal: ended 1 process that a rank had left behind"),
-        more => say(&format!(
+        1 => voice.say("rehearsal: ended 1 process that a rank had left behind"),
+        more => voice.say(&format!(
             "rehearsal: ended {more} processes that ranks had left behind"
         )),
     }
-    conclude(&cast, &conductor);
-    stderr().flush(LAST_WORDS);
+    conclude(&cast, &conductor, voice);
+    voice.flush(LAST_WORDS);
     Ok(conductor.code())
 }
 
@@ -95,7 +110,7 @@ fn refuse(findings: &Diagnostics) -> u8 {
     exit::USAGE
 }
 
-fn introduce(cast: &Cast, faults: &[Fault]) {
+fn introduce(cast: &Cast, faults: &[Fault], voice: &dyn Voice) {
     let mut rows = Vec::new();
     for (rank, address) in (0..).zip(&cast.scene.addresses) {
         rows.push(vec![
@@ -120,10 +135,10 @@ fn introduce(cast: &Cast, faults: &[Fault]) {
         text.push_str(&format!("  fault: {fault}\n"));
     }
     text.push_str(&format!("  logs in {}\n", cast.log_dir.display()));
-    stderr().push(text.as_bytes(), Manner::Own);
+    voice.say(text.trim_end());
 }
 
-fn conclude(cast: &Cast, conductor: &Conductor) {
+fn conclude(cast: &Cast, conductor: &Conductor, voice: &dyn Voice) {
     let mut rows = vec![
         ["rank", "processes", "outcome", "exit", "seconds"]
             .map(str::to_owned)
@@ -139,15 +154,16 @@ fn conclude(cast: &Cast, conductor: &Conductor) {
             end.map_or_else(String::new, |end| format!("{:.1}", end.at.as_secs_f64())),
         ]);
     }
-    say(&format!("\n{}", render::table::aligned(&rows).trim_end()));
+    voice.say(&format!("\n{}", render::table::aligned(&rows).trim_end()));
     if cast.folder.keep {
-        say(&format!("kept: {}", cast.folder.path.display()));
+        voice.say(&format!("kept: {}", cast.folder.path.display()));
     }
 }
 
 /// All processes of the rehearsal.
 struct Company<'a> {
     cast: &'a Cast,
+    voice: &'static dyn Voice,
     started: Instant,
     ranks: Vec<Member>,
     strangers: Vec<Child>,
@@ -172,7 +188,7 @@ impl Drop for Company<'_> {
 }
 
 impl<'a> Company<'a> {
-    fn start(cast: &'a Cast, faults: &[Fault]) -> anyhow::Result<Self> {
+    fn start(cast: &'a Cast, faults: &[Fault], voice: &'static dyn Voice) -> anyhow::Result<Self> {
         // What a killed rank leaves behind comes to us.
         prctl::set_child_subreaper(true).context("cannot become the parent of orphans")?;
         let (sender, events) = mpsc::channel();
@@ -192,6 +208,7 @@ impl<'a> Company<'a> {
             .collect();
         let mut company = Self {
             cast,
+            voice,
             started: Instant::now(),
             ranks: Vec::new(),
             strangers: Vec::new(),
@@ -243,11 +260,11 @@ impl<'a> Company<'a> {
             ended: false,
         });
         for stream in streams.into_iter().flatten() {
-            let (sender, prefix) = (sender.clone(), format!("[rank {rank}] "));
+            let (sender, prefix, voice) = (sender.clone(), format!("[rank {rank}] "), self.voice);
             std::thread::Builder::new()
                 .name(format!("talk-{rank}"))
                 .spawn(move || {
-                    show(stream, &prefix);
+                    show(stream, &prefix, voice);
                     // The rehearsal may be over.
                     let _ = sender.send(Event::Silent);
                 })
@@ -284,7 +301,7 @@ impl<'a> Company<'a> {
                 Ok(Event::Signal(SIGCHLD)) | Err(_) => {}
                 Ok(Event::Silent) => self.talking -= 1,
                 Ok(Event::Signal(number)) => {
-                    say(&format!(
+                    self.voice.say(&format!(
                         "rehearsal: signal {number}, ending all ranks; once more to kill them"
                     ));
                     conductor.signal(self.now(), number);
@@ -307,7 +324,7 @@ impl<'a> Company<'a> {
                 Err(_) => exit::BUG,
             };
             member.ended = true;
-            say(&format!(
+            self.voice.say(&format!(
                 "rehearsal: rank {rank} ended with {code} after {:.1} s",
                 now.as_secs_f64()
             ));
@@ -337,7 +354,7 @@ impl<'a> Company<'a> {
             }
             match helpers::start_stranger(address, *port, there) {
                 Ok(child) => strangers.push(child),
-                Err(error) => say(&format!("rehearsal: no stranger: {error}")),
+                Err(error) => self.voice.say(&format!("rehearsal: no stranger: {error}")),
             }
             false
         });
@@ -382,13 +399,8 @@ fn listen(sender: Sender<Event>) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Our own words, through the queue that nobody waits for: a reader that has stopped must not keep us from ending the ranks.
-fn say(text: &str) {
-    stderr().push(format!("{text}\n").as_bytes(), Manner::Own);
-}
-
 /// Show a rank's talk line by line.
-fn show(stream: impl Read, prefix: &str) {
+fn show(stream: impl Read, prefix: &str, voice: &dyn Voice) {
     let mut reader = BufReader::new(stream);
     let mut line = Vec::new();
     loop {
@@ -402,6 +414,6 @@ fn show(stream: impl Read, prefix: &str) {
             line.push(b'\n');
         }
         // Nobody to listen is no reason to stop reading: the rank would stop at a full pipe.
-        stderr().push(&line, Manner::Wait);
+        voice.pass_on(&line);
     }
 }

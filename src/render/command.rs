@@ -7,12 +7,12 @@ use crate::domain::command::Command;
 use crate::domain::secret;
 
 /// The words of a command as they may be shown.
-pub fn shown_argv(command: &Command) -> Vec<String> {
+fn shown_argv(command: &Command) -> Vec<String> {
     secret::shown_words(command.argv())
 }
 
 /// Variables as they may be shown.
-pub fn shown_env(command: &Command) -> impl Iterator<Item = (&str, String)> {
+fn shown_env(command: &Command) -> impl Iterator<Item = (&str, String)> {
     command.env.iter().map(|var| {
         (
             var.name.as_str(),

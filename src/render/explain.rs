@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{origin, origin_json, table};
+use super::{origin_json, table};
 use crate::domain::visible::visible;
 use crate::explain::Row;
 
@@ -16,13 +16,13 @@ pub fn text(rows: &[Row], file: &str) -> String {
         lines.push(vec![
             row.name.clone(),
             shown(&row.value),
-            origin(&row.source, file),
+            row.source.in_words(file),
         ]);
         for lost in &row.shadowed {
             lines.push(vec![
                 "  instead of".into(),
                 shown(&lost.value),
-                origin(&lost.source, file),
+                lost.source.in_words(file),
             ]);
         }
     }

@@ -8,11 +8,11 @@ use super::{count, table};
 use crate::cli::CommandFormat;
 use crate::domain::models::Origin;
 use crate::domain::secret;
-use crate::domain::topology::{Role, host_port};
+use crate::domain::topology::{Role, host_port, http_url};
 use crate::plan::{JobPlan, RouterPlan, SCHEMA, WorkerPlan};
 
 fn router_url(router: &RouterPlan) -> String {
-    format!("http://{}", host_port(&router.node, router.port.value))
+    http_url(&router.node, router.port.value)
 }
 
 /// What a rank waits for, in order.

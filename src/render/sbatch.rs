@@ -4,6 +4,8 @@
 
 use std::fmt::Write as _;
 
+use crate::domain::words;
+
 /// Seconds before the time limit at which every rank is told to end. SLURM may be a minute early.
 const SIGNAL_SECONDS: u32 = 120;
 /// Seconds from the first rank's end to that of one that hangs.
@@ -145,7 +147,7 @@ fn settings(script: &Script<'_>, out: &mut String) {
     );
     let base = script.log_base.map_or_else(
         || "$SLURM_SUBMIT_DIR/atom-launch-logs".to_owned(),
-        |base| shell_words::quote(base.trim_end_matches('/')).into_owned(),
+        |base| words::quote(base.trim_end_matches('/')).into_owned(),
     );
     line(out, &format!("log_dir={base}/slurm_job-$SLURM_JOB_ID"));
     line(
@@ -221,7 +223,7 @@ fn step(script: &Script<'_>, out: &mut String) {
         );
         line(
             out,
-            &format!("    --container-image={}", shell_words::quote(image)),
+            &format!("    --container-image={}", words::quote(image)),
         );
         let mut mounts = vec![
             "$atom_launch:$atom_launch:ro".to_owned(),
@@ -283,7 +285,7 @@ fn docker(image: &str, mounts: &[String], out: &mut String) {
         line(out, &format!("    --volume \"{}\"", both_sides(mount)));
     }
     line(out, "    --workdir \"$SLURM_SUBMIT_DIR\" --entrypoint \"\"");
-    line(out, &format!("    {}", shell_words::quote(image)));
+    line(out, &format!("    {}", words::quote(image)));
     line(out, ")");
 }
 
@@ -350,16 +352,24 @@ fn run(script: &Script<'_>, out: &mut String) {
 
 /// `name=( … )`, one option with its value on a line.
 fn array(name: &str, items: &[Vec<String>], out: &mut String) {
-    if items.iter().flatten().any(|word| word.contains(['$', '`'])) {
+    let any = |odd: fn(&str) -> bool| items.iter().flatten().any(|word| odd(word));
+    let mut doubts = Vec::new();
+    if any(|word| word.contains(['$', '`'])) {
+        doubts.push("SC2016");
+    }
+    if any(|word| word.starts_with('~')) {
+        doubts.push("SC2088");
+    }
+    if !doubts.is_empty() {
+        let doubts = doubts.join(",");
         line(
             out,
-            "# shellcheck disable=SC2016  # nothing is to be expanded here",
+            &format!("# shellcheck disable={doubts}  # nothing is to be expanded here"),
         );
     }
     line(out, &format!("{name}=("));
     for words in items {
-        let quoted: Vec<_> = words.iter().map(|word| shell_words::quote(word)).collect();
-        line(out, &format!("    {}", quoted.join(" ")));
+        line(out, &format!("    {}", words::join(words)));
     }
     line(out, ")");
 }

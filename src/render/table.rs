@@ -8,6 +8,11 @@ use crate::domain::visible::visible;
 
 /// Rows with every column padded to its widest cell; the last column is not padded. No trailing blanks, no hidden characters.
 pub fn aligned(rows: &[Vec<String>]) -> String {
+    aligned_with(rows, |_| false)
+}
+
+/// The same with some columns, such as those of numbers, at the right edge.
+pub fn aligned_with(rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
     let rows: Vec<Vec<Cow<'_, str>>> = rows
         .iter()
         .map(|row| row.iter().map(|cell| visible(cell)).collect())
@@ -25,10 +30,14 @@ pub fn aligned(rows: &[Vec<String>]) -> String {
     let mut text = String::new();
     for row in &rows {
         let mut line = String::new();
-        for (cell, width) in row.iter().zip(&widths) {
-            line.push_str(cell);
-            let pad = width.saturating_sub(cell.width()) + 2;
-            line.extend(std::iter::repeat_n(' ', pad));
+        for (column, (cell, width)) in row.iter().zip(&widths).enumerate() {
+            let fill = " ".repeat(width.saturating_sub(cell.width()));
+            let (before, after) = if right(column) {
+                (fill.as_str(), "")
+            } else {
+                ("", fill.as_str())
+            };
+            line.extend([before, cell, after, "  "]);
         }
         text.push_str(line.trim_end());
         text.push('\n');
@@ -65,6 +74,14 @@ mod tests {
             vec!["漢字".to_owned(), "y".to_owned()],
         ];
         assert_eq!(aligned(&rows), "a     x\n漢字  y\n");
+        let numbers = [
+            vec!["rank".to_owned(), "x".to_owned()],
+            vec!["7".to_owned(), "y".to_owned()],
+        ];
+        assert_eq!(
+            aligned_with(&numbers, |column| column == 0),
+            "rank  x\n   7  y\n"
+        );
         assert_eq!(cut("漢字abc", 5), "漢字…");
         assert_eq!(cut("abc", 3), "abc");
     }

@@ -2,9 +2,11 @@
 
 use std::fmt::Write as _;
 
-use super::{Report, decided, last_moment, outcome};
+use super::{last_moment, outcome};
+use crate::domain::words;
 use crate::run::event::{Phase, Verdict};
 use crate::run::manifest::{Manifest, Process};
+use crate::run::records::{Records, decided};
 
 const LEFT: f64 = 170.0;
 const WIDTH: f64 = 900.0;
@@ -25,7 +27,7 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere; background: #8881; padding
 ";
 
 /// The whole page.
-pub fn html(report: &Report) -> String {
+pub fn html(report: &Records) -> String {
     let model = report.ranks.first().map_or("", |one| one.model.as_str());
     let title = format!("atom-launch: {}", escape(model));
     let mut out = format!(
@@ -43,7 +45,7 @@ pub fn html(report: &Report) -> String {
 
 // Writing into a string cannot fail: the results of `write!` below are dropped for that reason.
 
-fn summary(report: &Report, out: &mut String) {
+fn summary(report: &Records, out: &mut String) {
     if let Some(first) = report.first_failure() {
         let after = decided(first) - report.begin();
         let _ = writeln!(
@@ -75,7 +77,7 @@ fn summary(report: &Report, out: &mut String) {
     }
 }
 
-fn timeline(report: &Report, out: &mut String) {
+fn timeline(report: &Records, out: &mut String) {
     let begin = report.begin();
     let ends = report
         .ranks
@@ -105,7 +107,7 @@ fn timeline(report: &Report, out: &mut String) {
     key(report, out);
 }
 
-fn rows_of(report: &Report, x: impl Fn(f64) -> f64, out: &mut String) {
+fn rows_of(report: &Records, x: impl Fn(f64) -> f64, out: &mut String) {
     let begin = report.begin();
     let mut y = 2.0;
     for one in &report.ranks {
@@ -165,7 +167,7 @@ fn rows_of(report: &Report, x: impl Fn(f64) -> f64, out: &mut String) {
     }
 }
 
-fn key(report: &Report, out: &mut String) {
+fn key(report: &Records, out: &mut String) {
     out.push_str("<p class=\"key\">");
     let phases = [
         Phase::Preflight,
@@ -220,7 +222,7 @@ fn marks(span: f64) -> Vec<f64> {
     marks
 }
 
-fn outcomes(report: &Report, out: &mut String) {
+fn outcomes(report: &Records, out: &mut String) {
     out.push_str(
         "<table><tr><th>rank</th><th>host</th><th>code</th><th>outcome</th><th>reason</th></tr>\n",
     );
@@ -267,11 +269,11 @@ fn command(process: &Process) -> String {
             text,
             "{}={}  # {}",
             variable.name,
-            shell_words::quote(&variable.value),
+            words::quote(&variable.value),
             variable.source
         );
     }
-    text.push_str(&shell_words::join(&process.argv));
+    text.push_str(&words::join(&process.argv));
     text
 }
 

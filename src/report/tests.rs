@@ -1,6 +1,10 @@
 //! Records in, table and page out.
 
+use std::fs;
+use std::path::Path;
+
 use super::*;
+use crate::run::records::Records;
 
 fn record(rank: usize, more: &str) -> String {
     format!(
@@ -20,7 +24,7 @@ fn changed(rank: usize, changes: &[(&str, &str)]) -> String {
     value.to_string()
 }
 
-fn job() -> (tempfile::TempDir, Report) {
+fn job() -> (tempfile::TempDir, Records) {
     let folder = tempfile::tempdir().unwrap();
     let first = changed(
         0,
@@ -61,7 +65,7 @@ fn job() -> (tempfile::TempDir, Report) {
     fs::write(folder.path().join("node1/launch-rank1.json"), second).unwrap();
     fs::write(folder.path().join("launch-rank9.json"), "{").unwrap();
     fs::write(folder.path().join("launch-rankX.json"), "{").unwrap();
-    let report = Report::read(folder.path()).unwrap();
+    let report = Records::read(folder.path()).unwrap();
     (folder, report)
 }
 
@@ -106,16 +110,16 @@ fn the_page_is_whole_by_itself_and_nothing_in_it_is_markup_of_the_records() {
 fn a_folder_without_records_is_an_error_and_a_later_run_replaces_an_earlier_one() {
     let folder = tempfile::tempdir().unwrap();
     assert!(
-        Report::read(folder.path())
+        Records::read(folder.path())
             .unwrap_err()
             .contains("no launch-rank<N>.json here")
     );
-    assert!(Report::read(Path::new("/nowhere")).is_err());
+    assert!(Records::read(Path::new("/nowhere")).is_err());
     let early = changed(0, &[("started_unix", "1.0"), ("host", r#""old""#)]);
     fs::write(folder.path().join("launch-rank0.json"), early).unwrap();
     fs::create_dir(folder.path().join("again")).unwrap();
     fs::write(folder.path().join("again/launch-rank0.json"), record(0, "")).unwrap();
-    let report = Report::read(folder.path()).unwrap();
+    let report = Records::read(folder.path()).unwrap();
     assert_eq!(report.ranks.len(), 1);
     assert_eq!(report.ranks[0].host, "node0");
 }
@@ -128,7 +132,7 @@ fn the_job_ends_with_the_code_of_its_first_failure() {
     let write = |rank: usize, changes: &[(&str, &str)]| {
         let path = folder.path().join(format!("launch-rank{rank}.json"));
         fs::write(path, changed(rank, changes)).unwrap();
-        Report::read(folder.path()).unwrap()
+        Records::read(folder.path()).unwrap()
     };
     let done = write(0, &[("outcome", r#""done""#), ("exit_code", "0")]);
     assert_eq!(done.exit_code(), 0);
@@ -156,7 +160,7 @@ fn a_first_cause_of_an_earlier_run_in_the_same_folder_is_not_taken() {
     failed(1, 7, "old");
     failed(2, 8, "new");
     let own: Manifest = serde_json::from_str(&changed(0, &[("slurm", &slurm(8))])).unwrap();
-    let report = Report::read(folder.path()).unwrap();
+    let report = Records::read(folder.path()).unwrap();
     assert_eq!(report.first_failure_of(&own).unwrap().reason, "new");
     // Without a job's number: by the clock.
     let own = |started: &str| -> Manifest {
@@ -174,7 +178,7 @@ fn a_first_cause_of_an_earlier_run_in_the_same_folder_is_not_taken() {
         ),
     )
     .unwrap();
-    let report = Report::read(folder.path()).unwrap();
+    let report = Records::read(folder.path()).unwrap();
     assert_eq!(
         report.first_failure_of(&own("1000.5")).unwrap().reason,
         "late"
@@ -188,7 +192,7 @@ fn a_rank_without_an_end_is_named_once_another_has_ended() {
     let write = |rank: usize, changes: &[(&str, &str)]| {
         let path = folder.path().join(format!("launch-rank{rank}.json"));
         fs::write(path, changed(rank, changes)).unwrap();
-        text(&Report::read(folder.path()).unwrap())
+        text(&Records::read(folder.path()).unwrap())
     };
     let slurm = r#"{"id": "17", "restart": 2}"#;
     assert!(!write(1, &[]).contains("has recorded no end"));

@@ -1,17 +1,16 @@
 //! The report as a table for a terminal.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
 
-use unicode_width::UnicodeWidthStr as _;
-
-use super::{Report, decided, outcome};
+use super::outcome;
 use crate::domain::visible::visible;
-use crate::run::event::Verdict;
+use crate::render::table;
+use crate::run::event::{Phase, Verdict};
 use crate::run::manifest::Manifest;
+use crate::run::records::{Records, decided};
 
 /// One table: what each rank ran, how long each phase took, how it ended; then who failed first.
-pub fn text(report: &Report) -> String {
+pub fn text(report: &Records) -> String {
     let mut phases = Vec::new();
     for phase in report.ranks.iter().flat_map(|one| &one.phases) {
         if !phases.contains(&phase.phase) {
@@ -48,7 +47,7 @@ pub fn text(report: &Report) -> String {
         };
         let _ = writeln!(out, "SLURM job {}{again}", job.id);
     }
-    out += &table(&rows, |column| column == 0 || numbers.contains(&column));
+    out += &table::aligned_with(&rows, |column| column == 0 || numbers.contains(&column));
     if let Some(first) = report.first_failure() {
         let after = decided(first) - report.begin();
         let many = report
@@ -94,7 +93,7 @@ pub fn text(report: &Report) -> String {
     out
 }
 
-fn took(manifest: &Manifest, phase: crate::run::event::Phase) -> String {
+fn took(manifest: &Manifest, phase: Phase) -> String {
     let times: Vec<_> = manifest
         .phases
         .iter()
@@ -113,36 +112,4 @@ fn took(manifest: &Manifest, phase: crate::run::event::Phase) -> String {
     } else {
         format!("{sum:.1}")
     }
-}
-
-fn table(rows: &[Vec<String>], right: impl Fn(usize) -> bool) -> String {
-    let rows: Vec<Vec<Cow<'_, str>>> = rows
-        .iter()
-        .map(|row| row.iter().map(|cell| visible(cell)).collect())
-        .collect();
-    let columns = rows.first().map_or(0, Vec::len);
-    let widths: Vec<usize> = (0..columns)
-        .map(|column| {
-            rows.iter()
-                .map(|row| row[column].width())
-                .max()
-                .unwrap_or(0)
-        })
-        .collect();
-    let mut out = String::new();
-    for row in &rows {
-        let mut line = String::new();
-        for (column, cell) in row.iter().enumerate() {
-            let fill = " ".repeat(widths[column] - cell.width());
-            let (before, after) = if right(column) {
-                (fill, String::new())
-            } else {
-                (String::new(), fill)
-            };
-            let _ = write!(line, "{before}{cell}{after}  ");
-        }
-        out.push_str(line.trim_end());
-        out.push('\n');
-    }
-    out
 }

@@ -1,11 +1,13 @@
 //! Typed inputs → plan. Every function here is pure: no file, no environment, no clock.
 //!
 //! The parts and their order are those of the command (`server.rs`); each rule has one place: `model.rs` which entry and which path,
-//! `topology.rs` who runs where, `parallel.rs` what a mode and a speculation mean, `tuning.rs` numbers and their precedence,
-//! `transfer.rs` KV transfer and quantisation, `child_env.rs` variables, `router.rs` the router.
+//! `topology/` who runs where, `parallel.rs` what a mode and a speculation mean, `tuning.rs` numbers and their precedence,
+//! `transfer.rs` KV transfer and quantisation, `child_env.rs` variables, `router.rs` the router. `neutral.rs` resolves an entry
+//! outside of any job.
 
 pub mod child_env;
 pub mod model;
+pub mod neutral;
 pub mod parallel;
 pub mod router;
 pub mod server;

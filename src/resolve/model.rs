@@ -41,13 +41,10 @@ pub fn entry<'a>(
 }
 
 fn unknown(models: &ModelsFile, name: &str, source: &Source) -> Diagnostic {
-    let by = match source {
-        Source::CommandLine(option) | Source::Environment(option) => option.clone(),
-        _ => "--model".into(),
-    };
+    let by = source.input().unwrap_or("--model");
     let mut found = Diagnostic::error(
         UNKNOWN_MODEL,
-        Place::Input(by.clone()),
+        Place::Input(by.to_owned()),
         format!(
             "model `{}` ({by}) is not in {}",
             name.escape_debug(),

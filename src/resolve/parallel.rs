@@ -67,7 +67,7 @@ fn flags_field(entry: &ModelEntry, role: Role) -> Chosen<'_> {
 }
 
 /// The server options that a mode must switch on.
-pub fn required_options(mode: Mode) -> &'static [&'static str] {
+fn required_options(mode: Mode) -> &'static [&'static str] {
     match mode {
         Mode::Tp => &[],
         Mode::TpDp => &["--enable-dp-attention"],

@@ -5,7 +5,7 @@ use super::topology::Placement;
 use crate::domain::command::{ArgGroup, Command};
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::Settings;
-use crate::domain::topology::{Role, host_port};
+use crate::domain::topology::{Port, Role, http_url};
 use crate::plan::{RouterPlan, WorkerPlan};
 
 /// Address of rank 0: NODE0_ADDR, else the first node.
@@ -31,8 +31,7 @@ pub fn plan(settings: &Settings, placement: &Placement, workers: &[WorkerPlan]) 
         )
         .instead_of(value.shadowed.clone())
     };
-    let port =
-        |value: &Sourced<crate::domain::topology::Port>| value.clone().map(|port| port.to_string());
+    let port = |value: &Sourced<Port>| value.clone().map(|port| port.to_string());
     let mut args = vec![
         words(&["launch"], &Source::Default),
         words(&["--host", "0.0.0.0"], &Source::Default),
@@ -41,10 +40,7 @@ pub fn plan(settings: &Settings, placement: &Placement, workers: &[WorkerPlan]) 
     ];
     for (role, flag) in [(Role::Prefill, "--prefill"), (Role::Decode, "--decode")] {
         for worker in workers.iter().filter(|worker| worker.role == role) {
-            let url = format!(
-                "http://{}",
-                host_port(&placement.node_or_name(worker.rank), worker.port.value)
-            );
+            let url = http_url(&placement.node_or_name(worker.rank), worker.port.value);
             args.push(words(
                 &[flag, &url],
                 &Source::Derived(format!("worker {}", worker.name)),

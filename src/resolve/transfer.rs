@@ -84,10 +84,7 @@ pub fn host_ip(inputs: Inputs<'_>, placement: &Placement, slot: &Slot) -> Option
     let node = placement.node(slot.rank);
     let is_ip = node.is_some_and(|node| node.parse::<std::net::IpAddr>().is_ok());
     let of_node = |node: &str| {
-        let name = match &placement.nodes_source {
-            Source::CommandLine(name) | Source::Environment(name) => name.as_str(),
-            _ => "the nodes",
-        };
+        let name = placement.nodes_source.input().unwrap_or("the nodes");
         Sourced::new(
             node.to_owned(),
             Source::Derived(format!("entry {} of {name}", slot.rank)),

@@ -52,10 +52,7 @@ fn decode_max_num_seqs(
     let settings = inputs.settings;
     let largest = settings.concurrency.as_ref().and_then(|levels| {
         let most = levels.value.iter().max()?;
-        let name = match &levels.source {
-            Source::CommandLine(name) | Source::Environment(name) => name.as_str(),
-            _ => "the concurrency",
-        };
+        let name = levels.source.input().unwrap_or("the concurrency");
         Some(Sourced::new(
             most.to_string(),
             Source::Derived(format!("largest level of {name}")),
@@ -142,7 +139,7 @@ fn kv_cache_dtype(inputs: Inputs<'_>, groups: &[ArgGroup], found: &mut Diagnosti
 }
 
 /// 1, 2, 4, 8, then steps of 8 to 256.
-pub fn default_capture_sizes() -> Vec<u64> {
+fn default_capture_sizes() -> Vec<u64> {
     [1, 2, 4].into_iter().chain((8..=256).step_by(8)).collect()
 }
 

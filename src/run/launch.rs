@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use crate::domain::command;
+use crate::domain::secret::shown_words;
 use crate::exit;
 
 use super::event::Proc;
 use super::health::Target;
 use super::logs::{Log, Passage};
 use super::manifest::{Process, Variable};
-use super::mask;
 use super::process::Group;
 use super::spec::NodeSpec;
 
@@ -27,7 +27,7 @@ pub struct Failure {
 }
 
 /// Log file of a process.
-pub fn log_path(spec: &NodeSpec, proc: Proc) -> PathBuf {
+fn log_path(spec: &NodeSpec, proc: Proc) -> PathBuf {
     let name = match proc {
         Proc::Server(index) => spec
             .workers
@@ -43,15 +43,16 @@ pub fn log_path(spec: &NodeSpec, proc: Proc) -> PathBuf {
 pub fn record(spec: &NodeSpec, proc: Proc) -> Process {
     let path = log_path(spec, proc);
     let set = variables(spec, proc);
+    let models = &spec.job.models_file;
     let shown: Vec<Variable> = set
         .iter()
         .map(|(name, value, source)| Variable::new(name, value, source))
         .collect();
     match (proc, command_of(spec, proc)) {
         (Proc::Server(index), Some(command)) => {
-            Process::of(&spec.workers[index].name, command, &shown, &path)
+            Process::of(&spec.workers[index].name, command, models, &shown, &path)
         }
-        (_, Some(command)) => Process::of("router", command, &shown, &path),
+        (_, Some(command)) => Process::of("router", command, models, &shown, &path),
         (_, None) => {
             let words: Vec<_> = spec
                 .workload
@@ -60,7 +61,7 @@ pub fn record(spec: &NodeSpec, proc: Proc) -> Process {
                 .collect();
             Process {
                 name: "workload".to_owned(),
-                argv: mask::words(&words),
+                argv: shown_words(words.iter().map(AsRef::as_ref)),
                 env: shown,
                 log: path.to_string_lossy().into_owned(),
                 pid: None,

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 /// So many bytes of a line are kept; a longer one is cut.
-pub const LINE_LIMIT: usize = 8192;
+const LINE_LIMIT: usize = 8192;
 
 /// A line without its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Line<'a> {
-    /// Its bytes, at most [`LINE_LIMIT`].
+    /// Its bytes, at most `LINE_LIMIT`.
     pub bytes: &'a [u8],
     /// How many bytes were cut off.
     pub cut: u64,

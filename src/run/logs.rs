@@ -18,7 +18,7 @@ use super::console::{Manner, stderr, stdout};
 use super::lines::{Line, Splitter, show_into, shown};
 
 /// So many lines are kept for a failure report.
-pub const TAIL_LINES: usize = 50;
+const TAIL_LINES: usize = 50;
 /// So many bytes of each.
 const TAIL_WIDTH: usize = 2000;
 /// A progress bar shows at most once in this time.

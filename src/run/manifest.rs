@@ -9,11 +9,9 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::domain::command::Command;
-use crate::domain::provenance::Source;
-use crate::domain::secret::shown;
+use crate::domain::secret::{shown, shown_words};
 
 use super::event::{Outcome, Phase, Verdict};
-use super::mask;
 use super::spec::{NodeSpec, SlurmJob};
 
 /// Version of the form below.
@@ -206,15 +204,21 @@ impl Manifest {
 
 impl Process {
     /// The record of a command with its further variables.
-    pub fn of(name: &str, command: &Command, more: &[Variable], log: &Path) -> Self {
+    pub fn of(
+        name: &str,
+        command: &Command,
+        models_file: &str,
+        more: &[Variable],
+        log: &Path,
+    ) -> Self {
         let own = command.env.iter().map(|var| Variable {
             name: var.name.clone(),
             value: shown(&var.name, &var.value).into_owned(),
-            source: source_text(&var.source),
+            source: var.source.in_words(models_file),
         });
         Self {
             name: name.to_owned(),
-            argv: mask::words(&command.argv()),
+            argv: shown_words(command.argv()),
             env: own.chain(more.iter().cloned()).collect(),
             log: log.to_string_lossy().into_owned(),
             pid: None,
@@ -233,24 +237,6 @@ impl Variable {
             value: shown(name, value).into_owned(),
             source: source.to_owned(),
         }
-    }
-}
-
-/// An origin in words.
-pub fn source_text(source: &Source) -> String {
-    match source {
-        Source::CommandLine(option) => format!("command line, {option}"),
-        Source::Environment(name) => format!("environment, {name}"),
-        Source::ModelsFile {
-            field, position, ..
-        } => {
-            format!(
-                "models file, {field} at {}:{}",
-                position.line, position.column
-            )
-        }
-        Source::Default => "default".to_owned(),
-        Source::Derived(from) => from.clone(),
     }
 }
 
@@ -341,6 +327,7 @@ mod tests {
         let record = Process::of(
             "router",
             &command.command,
+            "m.yaml",
             &[Variable::new("MY_SECRET", "s3", "job")],
             Path::new("l"),
         );

@@ -16,11 +16,12 @@ use nix::sys::signal::{Signal, kill, killpg};
 use nix::sys::wait::{Id, WaitPidFlag, WaitStatus, waitid, waitpid};
 use nix::unistd::{Pid, getpid, getppid, gettid};
 
+use crate::domain::secret::shown_words;
+use crate::domain::visible::visible;
 use crate::exit;
 
 use super::event::Exit;
 use super::procfs;
-use crate::domain::visible::visible;
 
 /// A child that leads a group of its own.
 #[derive(Debug)]
@@ -225,7 +226,8 @@ fn collect_one(pid: i32) {
 
 /// A process's command line, short and without secrets.
 pub fn describe(pid: i32) -> String {
-    let words = super::mask::words(&procfs::command_line(pid));
+    let line = procfs::command_line(pid);
+    let words = shown_words(line.iter().map(String::as_str));
     let text = visible(&words.join(" ")).into_owned();
     let text = match text.char_indices().nth(200) {
         Some((end, _)) => format!("{}…", &text[..end]),

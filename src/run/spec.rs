@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::command::{ArgGroup, Command, EnvVar};
 use crate::domain::provenance::Source;
-use crate::domain::topology::{Port, Role, host_port};
+use crate::domain::topology::{self, Port, Role};
 
 /// A rank's whole life as data.
 #[derive(Debug, Clone, Deserialize)]
@@ -250,9 +250,9 @@ impl Default for Limits {
     }
 }
 
-/// `http://host:port`, IPv6 in brackets.
+/// `http://host:port` of a number that was read as a port before.
 pub fn http_url(host: &str, port: u16) -> String {
-    format!("http://{}", host_port(host, Port::new(port)))
+    topology::http_url(host, Port::new(port))
 }
 
 fn readiness_path() -> String {

@@ -146,6 +146,8 @@ pub struct Supervisor {
     router: Watched,
     /// When the router was first seen ready.
     router_since: Option<Duration>,
+    /// Until when the router stays for the ranks that poll it.
+    hold: Option<Duration>,
     outcome: Option<Outcome>,
     /// The first signal and when it came.
     signalled: Option<(i32, Duration)>,
@@ -172,6 +174,7 @@ impl Supervisor {
                 .collect(),
             router: Watched::default(),
             router_since: None,
+            hold: None,
             outcome: None,
             signalled: None,
             hurried: false,

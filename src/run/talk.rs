@@ -10,9 +10,8 @@ use tracing_subscriber::registry::LookupSpan;
 
 /// Formats `atom-launch 10:44:00Z rank 0: warning: …`.
 #[derive(Debug, Clone, Copy)]
-pub struct Format {
-    /// The rank that speaks.
-    pub rank: usize,
+struct Format {
+    rank: usize,
 }
 
 impl<S, N> FormatEvent<S, N> for Format

@@ -1,6 +1,6 @@
 //! What an option that does not exist may have meant.
 
-use crate::atom::table::{SpellingKind, Table};
+use crate::atom::table::{Date, SpellingKind, Table};
 
 /// What may be meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,6 +142,29 @@ const FOREIGN: &[(&str, &[&str])] = &[
     ("tp", &["-tp"]),
     ("tp-size", &["-tp"]),
 ];
+
+/// First day of a spelling on main.
+pub(super) fn first_day(spelling: &str) -> Option<Date> {
+    let table = Table::builtin();
+    let option = table.by_spelling(spelling)?;
+    let found = option.spellings.iter().find(|known| known.text == spelling);
+    found.map(|known| known.since)
+}
+
+/// First day on which main accepted a choice that this server refuses.
+pub(super) fn choice_since(dest: &str, value: &str) -> Option<Date> {
+    let table = Table::builtin();
+    table.by_dest(dest)?.choice_since(value)
+}
+
+/// The short option of several letters that a word starts with, when only digits follow.
+pub(super) fn glued<'t>(word: &str, table: &'t Table) -> Option<&'t str> {
+    let digits_at = word.find(|c: char| c.is_ascii_digit())?;
+    let (name, digits) = word.split_at(digits_at);
+    let entry = table.exact(name)?;
+    (!name.starts_with("--") && digits.bytes().all(|byte| byte.is_ascii_digit()))
+        .then(|| table.text(entry))
+}
 
 #[cfg(test)]
 mod tests {

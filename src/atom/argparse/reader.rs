@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use super::nearest::nearest;
+use super::nearest::{choice_since, first_day, glued, nearest};
 use super::{
     MOST_PROBLEMS, Occurrence, Parsed, Problem, ProblemKind, Stage, ValueRef, json, python,
     takes_dashes_away, unrecognized,
 };
 use crate::atom::table::{
-    Arity, Date, OptionSpec, Origin, Table, ValueType, not_on_main, rejected_twin, removed_option,
+    Arity, OptionSpec, Origin, Table, ValueType, not_on_main, rejected_twin, removed_option,
 };
 
 /// Read a line of words, the program not included.
@@ -397,27 +397,4 @@ impl<'t, 'w> Reader<'t, 'w, '_> {
             ok,
         });
     }
-}
-
-/// First day of a spelling on main.
-fn first_day(spelling: &str) -> Option<Date> {
-    let table = Table::builtin();
-    let option = table.by_spelling(spelling)?;
-    let found = option.spellings.iter().find(|known| known.text == spelling);
-    found.map(|known| known.since)
-}
-
-/// First day on which main accepted a choice that this server refuses.
-fn choice_since(dest: &str, value: &str) -> Option<Date> {
-    let table = Table::builtin();
-    table.by_dest(dest)?.choice_since(value)
-}
-
-/// The short option of several letters that a word starts with, when only digits follow.
-fn glued<'t>(word: &str, table: &'t Table) -> Option<&'t str> {
-    let digits_at = word.find(|c: char| c.is_ascii_digit())?;
-    let (name, digits) = word.split_at(digits_at);
-    let entry = table.exact(name)?;
-    (!name.starts_with("--") && digits.bytes().all(|byte| byte.is_ascii_digit()))
-        .then(|| table.text(entry))
 }

@@ -15,7 +15,6 @@ use super::acting::{Acting, say};
 use super::http::{self, Exchange, Gate, Request, Site, Stop};
 use super::scene::Own;
 use crate::exit;
-use crate::input;
 use crate::render;
 use arguments::{Arguments, Reading};
 use registry::Registry;
@@ -42,14 +41,9 @@ pub fn run(words: &[String]) -> u8 {
             return exit::FOUND;
         }
     };
-    let acting =
-        Own::find(&input::environment(), arguments.port).and_then(|own| Ok(Acting::begin(own)?));
-    let acting = match acting {
+    let acting = match Acting::on_port(arguments.port) {
         Ok(acting) => acting,
-        Err(error) => {
-            say(&format!("rehearsal: {error:#}"));
-            return exit::BUG;
-        }
+        Err(code) => return code,
     };
     if let Err(error) = metrics(&arguments, acting.own()) {
         say(&format!(

@@ -18,9 +18,7 @@ use signal_hook::consts::SIGINT;
 use super::acting::{Acting, say};
 use super::helpers;
 use super::http::{self, Gate, Stop};
-use super::scene::Own;
 use crate::exit;
-use crate::input;
 use crate::render;
 use crate::resolve::server::MODULE;
 use arguments::Reading;
@@ -65,14 +63,9 @@ fn serve(words: &[&str]) -> u8 {
             return exit::FOUND;
         }
     };
-    let acting =
-        Own::find(&input::environment(), arguments.port).and_then(|own| Ok(Acting::begin(own)?));
-    let acting = match acting {
+    let acting = match Acting::on_port(arguments.port) {
         Ok(acting) => acting,
-        Err(error) => {
-            say(&format!("rehearsal: {error:#}"));
-            return exit::BUG;
-        }
+        Err(code) => return code,
     };
     acting.lose_port();
     let _rendezvous = match ports::rendezvous(&arguments, acting.own()) {

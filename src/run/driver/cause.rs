@@ -4,9 +4,9 @@ use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use crate::exit;
-use crate::report::Report;
 
 use super::super::event::{Event, Outcome, Phase, Proc, Verdict};
+use super::super::records::Records;
 use super::super::signals::Note;
 use super::{Driver, Message};
 
@@ -59,10 +59,10 @@ impl Driver<'_> {
         if !self.spec.leads() || self.spec.job.ranks < 2 || outcome.verdict == Verdict::Done {
             return;
         }
-        let Ok(report) = Report::read(&self.spec.log_dir) else {
+        let Ok(records) = Records::read(&self.spec.log_dir) else {
             return;
         };
-        if let Some(first) = report.first_failure_of(&self.manifest)
+        if let Some(first) = records.first_failure_of(&self.manifest)
             && first.rank != self.spec.rank
         {
             let host = &first.host;

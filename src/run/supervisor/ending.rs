@@ -66,7 +66,12 @@ impl Supervisor {
         } else {
             " before its time"
         };
-        let reason = format!("{} {exit}{when}", self.plan.name(proc));
+        let mut reason = format!("{} {exit}{when}", self.plan.name(proc));
+        if proc == Proc::Router && self.holds(now) {
+            // They would wait for it for as long as for a slow server. Only a code that is not 0 makes the scheduler end them.
+            self.outcome = None;
+            reason.push_str(": other ranks may never have seen it");
+        }
         self.fail(now, exit.failure_code(), reason, Some(proc), out);
     }
 
@@ -121,7 +126,16 @@ impl Supervisor {
         let text = format!("{reason} (phase: {})", self.phase);
         Self::say(level, text, out);
         self.settle(code, Verdict::Failed, reason, culprit);
-        self.begin_teardown(now, out);
+        if self.holds(now) && self.procs.get(&Proc::Router) == Some(&State::Running) {
+            self.limit = self.hold;
+        } else {
+            self.begin_teardown(now, out);
+        }
+    }
+
+    /// Whether the workload is over and other ranks may not have seen the router yet.
+    fn holds(&self, now: Duration) -> bool {
+        self.phase == Phase::Linger && self.hold.is_some_and(|until| now < until)
     }
 
     /// Only the first verdict counts.

@@ -327,6 +327,39 @@ fn the_router_is_kept_for_three_polls_after_a_short_workload() {
 }
 
 #[test]
+fn a_server_that_dies_after_the_workload_does_not_take_the_router_from_the_ranks_that_poll_it() {
+    let mut bench = Bench::leader();
+    bench.machine.plan.limits.linger = Duration::from_secs(100);
+    bench.router_ready().millis(10).end(Workload, Exit::Code(0));
+    bench.millis(500).end(Server(0), Exit::Code(9));
+    assert!(bench.said("prefill-0 ended with code 9"));
+    bench.millis(2400);
+    assert!(!bench.has(&Action::Stop(Router)));
+    bench.millis(100);
+    assert!(bench.has(&Action::Stop(Router)));
+    assert_eq!(bench.let_all_end().code, 0);
+    let mut late = Bench::leader();
+    late.machine.plan.limits.linger = Duration::from_secs(100);
+    late.router_ready().seconds(10).end(Workload, Exit::Code(0));
+    late.end(Server(0), Exit::Code(9));
+    assert!(late.has(&Action::Stop(Router)));
+}
+
+#[test]
+fn a_router_that_dies_before_the_other_ranks_can_have_seen_it_fails_the_job() {
+    let mut bench = Bench::leader();
+    bench.router_ready().millis(10).end(Workload, Exit::Code(0));
+    bench.end(Router, Exit::Code(9));
+    let outcome = bench.let_all_end();
+    assert_eq!((outcome.code, outcome.phase), (9, Phase::Linger));
+    let mut late = Bench::leader();
+    late.machine.plan.limits.linger = Duration::from_secs(100);
+    late.router_ready().seconds(10).end(Workload, Exit::Code(0));
+    late.end(Router, Exit::Code(9));
+    assert_eq!(late.let_all_end().code, 0);
+}
+
+#[test]
 fn servers_linger_when_asked_and_a_signal_cuts_it_short() {
     let plan = || {
         let mut plan = plan(true);

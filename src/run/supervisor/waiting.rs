@@ -392,8 +392,8 @@ impl Supervisor {
     ) {
         self.outcome = Some(outcome);
         let hold = self.router_since.filter(|_| self.plan.followers);
-        let hold = hold.map(|since| since + self.plan.limits.poll_interval * HOLD_POLLS);
-        let until = hold.unwrap_or(now).max(now + self.plan.limits.linger);
+        self.hold = hold.map(|since| since + self.plan.limits.poll_interval * HOLD_POLLS);
+        let until = self.hold.unwrap_or(now).max(now + self.plan.limits.linger);
         if until > now {
             self.enter(now, Phase::Linger, out);
             self.limit = Some(until);

@@ -1,0 +1,267 @@
+//! The layers of `src/` and the length of its files, read from the source itself.
+//!
+//! Data flows one way: what is read becomes typed values, those a plan, and the plan is printed or run. A layer may name the ones listed
+//! behind it and no other; tests within a file may name any. Std alone, so that the check costs nothing.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    reason = "a test stops at what it did not expect"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Each layer and all that it may name, the lowest first: only layers above it in this table.
+const LAYERS: [(&str, &[&str]); 16] = [
+    // Plain types and the rules that all need: positions, origins, secrets, quoting.
+    ("domain", &[]),
+    ("exit", &[]),
+    // What is known of ATOM's own command line and variables.
+    ("atom", &[]),
+    // The command line as types.
+    ("cli", &["domain"]),
+    ("plan", &["domain"]),
+    ("explain", &["domain"]),
+    // The only one that reads what decides: arguments, variables, files, the host.
+    ("input", &["domain", "cli"]),
+    ("resolve", &["domain", "plan"]),
+    ("diff", &["domain", "resolve"]),
+    // It reads JSON and words as `input` does. `cli` only for the settings of no job: `input::neutral_settings` has them.
+    (
+        "check",
+        &["domain", "atom", "cli", "plan", "input", "resolve"],
+    ),
+    (
+        "render",
+        &["domain", "cli", "plan", "explain", "resolve", "diff"],
+    ),
+    // It takes a specification, never settings; of `input` it uses the look-up of programs.
+    ("run", &["domain", "exit", "input"]),
+    ("report", &["domain", "render", "run"]),
+    (
+        "rehearse",
+        &[
+            "domain", "exit", "atom", "cli", "plan", "input", "resolve", "render",
+        ],
+    ),
+    (
+        "app",
+        &[
+            "domain", "exit", "atom", "cli", "plan", "explain", "input", "resolve", "diff",
+            "check", "render", "run", "report", "rehearse",
+        ],
+    ),
+    ("main", &[]),
+];
+
+/// Layers that compute and nothing else.
+const PURE: [&str; 6] = ["domain", "plan", "explain", "resolve", "diff", "check"];
+/// What no pure layer may name.
+const WORLD: [&str; 8] = [
+    "std::fs",
+    "std::env::",
+    "std::process",
+    "std::thread",
+    "Instant::now",
+    "SystemTime",
+    "TcpStream",
+    "UdpSocket",
+];
+
+/// Most lines of a file, its tests not counted.
+const MOST_LINES: usize = 420;
+/// Files that may be longer. Each has its own bound, so that it shrinks or is split and never grows.
+const LONGER: [(&str, usize, &str); 5] = [
+    ("cli.rs", 950, "one struct a command, most of it help"),
+    (
+        "input/settings/mod.rs",
+        620,
+        "one list of settings; to be split by topic",
+    ),
+    ("run/health.rs", 430, "its look-up of names could be a file"),
+    ("check/words.rs", 540, "to be split"),
+    (
+        "check/entry.rs",
+        430,
+        "shrinks once it uses resolve::neutral",
+    ),
+];
+
+/// A file with its name below `src/`, without comments and without its tests.
+struct Source {
+    name: String,
+    lines: usize,
+    code: String,
+}
+
+fn rust_files(folder: &Path, found: &mut Vec<PathBuf>) {
+    for path in fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+    {
+        if path.is_dir() {
+            rust_files(&path, found);
+        } else if path.extension().is_some_and(|end| end == "rs") {
+            found.push(path);
+        }
+    }
+}
+
+/// Files that a `#[cfg(test)] mod name;` brings in.
+fn test_files(path: &Path, text: &str) -> Vec<PathBuf> {
+    let stem = path.file_stem().unwrap();
+    let folder = if ["mod", "lib", "main"].iter().any(|name| stem == *name) {
+        path.with_file_name("")
+    } else {
+        path.with_extension("")
+    };
+    text.split("#[cfg(test)]\nmod ")
+        .skip(1)
+        .filter_map(|rest| rest.lines().next()?.strip_suffix(';'))
+        .map(|name| folder.join(name).with_extension("rs"))
+        .collect()
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut paths = Vec::new();
+    rust_files(&root, &mut paths);
+    paths.sort();
+    let texts: BTreeMap<PathBuf, String> = paths
+        .into_iter()
+        .map(|path| (path.clone(), fs::read_to_string(path).unwrap()))
+        .collect();
+    let of_tests: BTreeSet<PathBuf> = texts
+        .iter()
+        .flat_map(|(path, text)| test_files(path, text))
+        .collect();
+    texts
+        .into_iter()
+        .filter(|(path, text)| {
+            !of_tests.contains(path) && !text.contains("edit the facts, not this file")
+        })
+        .map(|(path, text)| {
+            let own = text.split("#[cfg(test)]\nmod tests {").next().unwrap();
+            Source {
+                name: path
+                    .strip_prefix(&root)
+                    .unwrap()
+                    .to_str()
+                    .unwrap()
+                    .to_owned(),
+                lines: own.lines().count(),
+                code: own
+                    .lines()
+                    .map(|line| line.split("//").next().unwrap_or_default())
+                    .collect::<Vec<_>>()
+                    .join("\n"),
+            }
+        })
+        .collect()
+}
+
+fn layer_of(name: &str) -> &str {
+    name.split('/').next().unwrap().trim_end_matches(".rs")
+}
+
+/// The first part of every path that begins at the crate.
+fn named(code: &str) -> BTreeSet<&str> {
+    code.split("crate::")
+        .skip(1)
+        .map(|rest| {
+            let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+            rest.split(|c| !is_name(c)).next().unwrap()
+        })
+        .collect()
+}
+
+#[test]
+fn layers_name_only_those_below_them() {
+    let mut below: Vec<&str> = Vec::new();
+    for (layer, allowed) in LAYERS {
+        for name in allowed {
+            assert!(
+                below.contains(name),
+                "{layer} may not name {name}: it comes later in the table"
+            );
+        }
+        below.push(layer);
+    }
+    let mut wrong = Vec::new();
+    for source in sources().iter().filter(|source| source.name != "lib.rs") {
+        let layer = layer_of(&source.name);
+        let (_, allowed) = LAYERS
+            .iter()
+            .find(|(known, _)| *known == layer)
+            .unwrap_or_else(|| panic!("src/{} belongs to no layer of the table", source.name));
+        for name in named(&source.code) {
+            if name != layer && !allowed.contains(&name) {
+                wrong.push(format!(
+                    "src/{}: {layer} may not name `crate::{name}`",
+                    source.name
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_allowed_name_is_used() {
+    let mut used: BTreeSet<(String, String)> = BTreeSet::new();
+    for source in sources() {
+        for name in named(&source.code) {
+            used.insert((layer_of(&source.name).to_owned(), name.to_owned()));
+        }
+    }
+    for (layer, allowed) in LAYERS {
+        for name in allowed {
+            assert!(
+                used.contains(&(layer.to_owned(), (*name).to_owned())),
+                "{layer} does not name {name} any more: take it out of the table"
+            );
+        }
+    }
+}
+
+#[test]
+fn what_computes_does_not_look_at_the_world() {
+    let mut wrong = Vec::new();
+    for source in sources() {
+        if PURE.contains(&layer_of(&source.name)) {
+            let seen = WORLD.iter().filter(|word| source.code.contains(**word));
+            wrong.extend(seen.map(|word| format!("src/{}: {word}", source.name)));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_file_is_too_long_to_read() {
+    let sources = sources();
+    let mut wrong = Vec::new();
+    for source in &sources {
+        let own = LONGER.iter().find(|(name, ..)| *name == source.name);
+        let most = own.map_or(MOST_LINES, |(_, most, _)| *most);
+        if source.lines > most {
+            wrong.push(format!(
+                "src/{} has {} lines; at most {most}",
+                source.name, source.lines
+            ));
+        }
+    }
+    for (name, _, why) in LONGER {
+        let lines = sources
+            .iter()
+            .find(|source| source.name == name)
+            .map_or(0, |source| source.lines);
+        if lines <= MOST_LINES {
+            wrong.push(format!(
+                "src/{name} is short enough now ({why}): take it out of the list"
+            ));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

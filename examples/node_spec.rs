@@ -14,11 +14,11 @@ fn main() -> ExitCode {
         });
     match spec {
         Ok(spec) => {
-            atom_launch::run::talk::to_stderr(spec.rank);
+            atom_launch::run::talk::to_stderr(spec.rank, spec.quiet);
             ExitCode::from(atom_launch::run::run(&spec))
         }
         Err(error) => {
-            atom_launch::run::talk::to_stderr(0);
+            atom_launch::run::talk::to_stderr(0, false);
             tracing::error!("{}: {error}", path.to_string_lossy());
             atom_launch::run::console::stderr().flush(std::time::Duration::from_secs(1));
             ExitCode::from(exit::USAGE)

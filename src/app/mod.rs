@@ -72,8 +72,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
 /// Events of `tracing` on stderr, one short line each.
 fn talk(verbose: u8, quiet: bool) {
     let level = match (quiet, verbose) {
-        (true, _) => tracing::Level::ERROR,
-        (false, 0) => tracing::Level::WARN,
+        (true, _) | (false, 0) => tracing::Level::WARN,
         (false, 1) => tracing::Level::INFO,
         (false, _) => tracing::Level::DEBUG,
     };

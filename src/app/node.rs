@@ -1,6 +1,6 @@
 //! `node`: the plan of one rank → what the engine needs. Also `wait` and `report`, which share its prober and its records.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::Context as _;
@@ -88,8 +88,9 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
     }
     let mut spec = spec(&plan, rank, &job.settings, &life, &job.environment);
     spec.smoke = args.life.smoke;
+    spec.quiet = args.job.quiet;
     spec.workload.clone_from(&args.workload);
-    talk::to_stderr(spec.rank);
+    talk::to_stderr(spec.rank, spec.quiet);
     Ok(run::run(&spec))
 }
 
@@ -158,7 +159,7 @@ fn spec(
             port: router.port.value.get(),
         }),
         workload: Vec::new(),
-        workload_env: workload_env(plan),
+        workload_env: workload_env(plan, environment),
         log_dir: of_attempt(log_dir(life, environment), environment),
         collect_logs: life
             .collect_logs
@@ -166,6 +167,7 @@ fn spec(
             .map(|folder| of_attempt(PathBuf::from(&folder.value), environment)),
         limits,
         smoke: false,
+        quiet: false,
         job_end: environment
             .get("SLURM_JOB_END_TIME")
             .and_then(|time| time.parse().ok()),
@@ -248,7 +250,7 @@ fn hub_cache(environment: &Environment) -> PathBuf {
 }
 
 /// What the workload is told about the job, besides the variables that the job has itself.
-fn workload_env(plan: &JobPlan) -> Vec<(String, String)> {
+fn workload_env(plan: &JobPlan, environment: &Environment) -> Vec<(String, String)> {
     let gpus = |role: Role| -> u32 {
         plan.workers
             .iter()
@@ -272,6 +274,17 @@ fn workload_env(plan: &JobPlan) -> Vec<(String, String)> {
     if plan.router.is_some() {
         env.push(("PREFILL_GPUS".to_owned(), prefill.to_string()));
         env.push(("DECODE_GPUS".to_owned(), decode.to_string()));
+    }
+    // A MODEL_DIR that was overruled would lead the workload to another model than the servers'.
+    let path = plan
+        .workers
+        .first()
+        .map_or(Path::new(""), |worker| Path::new(&worker.model_path.value));
+    if let (Some(given), Some(own)) = (environment.get("MODEL_DIR"), path.parent())
+        && path.is_absolute()
+        && !path.starts_with(given)
+    {
+        env.push(("MODEL_DIR".to_owned(), own.to_string_lossy().into_owned()));
     }
     env
 }

@@ -51,6 +51,9 @@ pub struct NodeSpec {
     /// Ask for one token before the workload starts.
     #[serde(default)]
     pub smoke: bool,
+    /// Whether only warnings and errors are shown, of the launcher's own lines and of what processes write.
+    #[serde(default)]
+    pub quiet: bool,
     /// Seconds since 1970 at which the surrounding job ends (`SLURM_JOB_END_TIME`).
     #[serde(default)]
     pub job_end: Option<u64>,

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::line::Line;
-use super::{constraints, env, words};
+use super::{constraints, env, habits, words};
 use crate::atom::argparse::{self, ProblemKind};
 use crate::atom::table::Table;
 use crate::cli::JobArgs;
@@ -174,7 +174,7 @@ impl<'a> Checker<'a> {
             return;
         }
         words::problems(&line, &parsed.problems, found);
-        words::habits(&line, &parsed, found);
+        habits::all(&line, &parsed, found);
     }
 
     /// Constraints on every command that can come of the entry, and modes that come out the same.
@@ -210,7 +210,7 @@ impl<'a> Checker<'a> {
                 };
                 let mut of_command = Diagnostics::default();
                 constraints::all(&line, &parsed, case, &mut of_command);
-                words::repeated_across_fields(&line, &parsed, &mut of_command);
+                habits::repeated_across_fields(&line, &parsed, &mut of_command);
                 words::lacking(&line, &parsed, found);
                 // Findings without a place in the file are about defaults, not about the file.
                 for finding in of_command

@@ -1,11 +1,12 @@
 //! Find the mistake before eight GPUs load for it: everything about a models file or a resolved command that can be known beforehand.
 //!
-//! `words.rs` reads words as the server's parser does, `constraints/` knows what the server enforces after parsing, `env.rs` its
+//! `words.rs` reads words as the server's parser does, `habits.rs` finds what that accepts and still goes wrong, `constraints/` knows what the server enforces after parsing, `env.rs` its
 //! variables, `entry.rs` what only a whole entry shows, `job.rs` and `router.rs` what only a whole job shows. `domain/codes.rs` describes every kind of finding. Asks `resolve`, repeats no rule of it.
 
 mod constraints;
 mod entry;
 mod env;
+mod habits;
 mod job;
 mod line;
 mod router;
@@ -28,7 +29,7 @@ pub fn worker(worker: &WorkerPlan, gpus_per_node: u32) -> Diagnostics {
     let line = line.without_module();
     let parsed = crate::atom::argparse::parse(&line.words, &table);
     words::problems(&line, &parsed.problems, &mut found);
-    words::habits(&line, &parsed, &mut found);
+    habits::all(&line, &parsed, &mut found);
     let case = constraints::Case {
         role: worker.role,
         gpus: Some(gpus_per_node),

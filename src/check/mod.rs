@@ -17,6 +17,7 @@ use crate::domain::codes;
 use crate::domain::diagnostic::{Code, Diagnostics, Severity};
 use crate::domain::models::ModelsFile;
 use crate::plan::{JobPlan, WorkerPlan};
+use crate::resolve::neutral::Neutral;
 
 /// Findings about one resolved worker: its words as the server's parser reads them, and what the server enforces afterwards.
 ///
@@ -82,17 +83,18 @@ impl Filter {
     }
 }
 
-/// All findings about a file: those of loading, and of every entry when it could be loaded.
+/// All findings about a file: those of loading, and of every entry when it could be loaded. `neutral` resolves their commands.
 pub fn file(
     models: &ModelsFile,
     loading: Diagnostics,
     notes: Diagnostics,
     table: &Table,
+    neutral: &mut Neutral,
     filter: &Filter,
 ) -> Diagnostics {
     let mut found = loading.0;
     found.extend(notes.0);
-    let mut checker = entry::Checker::new(models, table);
+    let mut checker = entry::Checker::new(models, table, neutral);
     for entry in &models.entries {
         let mut of_entry = Diagnostics::default();
         checker.entry(entry, &mut of_entry);

@@ -7,11 +7,11 @@ use crate::domain::codes;
 use crate::domain::command::same_option;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::secret;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 /// A word as it may be shown.
 pub(super) fn shown(word: &str) -> String {
-    let mut text = visible(&secret::hide_url_passwords(word));
+    let mut text = visible(&secret::hide_url_passwords(word)).into_owned();
     if text.chars().count() > 80 {
         text = text.chars().take(79).collect::<String>() + "…";
     }

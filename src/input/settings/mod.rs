@@ -6,7 +6,7 @@ mod parallel;
 mod reader;
 mod values;
 
-use super::models_file::{check_tuning_number, is_variable_name, visible};
+use super::models_file::{check_tuning_number, is_variable_name};
 use crate::cli::{JobArgs, Switch};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
@@ -14,6 +14,7 @@ use crate::domain::environment::Environment;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{ByRole, Layout, Ports, Settings, TUNING, TuningInput, WorkerCounts};
 use crate::domain::topology::Port;
+use crate::domain::visible::visible;
 
 pub use life::read_life;
 pub use names::VARIABLES;

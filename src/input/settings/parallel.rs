@@ -8,7 +8,7 @@ use crate::domain::diagnostic::{Diagnostic, Place};
 use crate::domain::provenance::{Source, Sourced, strongest};
 use crate::domain::settings::ByRole;
 use crate::domain::topology::Mode;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 impl Reader<'_> {
     pub(super) fn mtp(&mut self, args: &JobArgs) -> Sourced<u32> {

@@ -5,7 +5,7 @@ use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Shadowed, Source, Sourced};
 use crate::domain::secret;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 /// Takes settings from options and variables, and keeps what is wrong with them.
 pub(super) struct Reader<'a> {

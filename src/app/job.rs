@@ -21,6 +21,8 @@ pub(super) struct Job {
     pub(super) settings: Settings,
     pub(super) loaded: Loaded,
     pub(super) findings: Diagnostics,
+    /// Whether `--rank` only says what to look at, so that this machine may be no node of the job.
+    pub(super) from_elsewhere: bool,
 }
 
 impl Job {
@@ -72,6 +74,7 @@ impl Job {
             settings,
             loaded,
             findings,
+            from_elsewhere: false,
         })
     }
 
@@ -155,7 +158,10 @@ impl Job {
             &self.environment,
             needs_address,
         );
-        let placement = topology::place(&self.settings, &self.environment, &mut self.findings);
+        let mut placement = topology::place(&self.settings, &self.environment, &mut self.findings);
+        if self.from_elsewhere && placement.ranks > 1 {
+            placement.here = None;
+        }
         let inputs = Inputs {
             settings: &self.settings,
             models: &self.loaded.models,

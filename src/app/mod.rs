@@ -165,6 +165,7 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.from_elsewhere = args.job.rank.is_some();
     let (plan, _) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
@@ -194,6 +195,7 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.from_elsewhere = args.job.rank.is_some();
     let (plan, placement) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),

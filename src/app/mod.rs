@@ -108,7 +108,7 @@ fn report(
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let mut job = match Job::read(&args.job, &args.trailing, None) {
+    let mut job = match Job::read(&args.job, &args.trailing, None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -133,7 +133,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         let more = check_job(&plan, devices);
         job.findings.extend(more);
     }
-    if job.refuses(NOTHING_STARTED) {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     if !args.job.quiet {
@@ -161,7 +161,8 @@ fn print(text: &str) -> anyhow::Result<u8> {
 /// `atom-launch plan`
 fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+    let env_file = args.env_file.env_file.as_deref();
+    let mut job = match Job::read(&args.job, &[], env_file, "there is no plan") {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -171,7 +172,7 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
         Err(code) => return Ok(code),
     };
     job.check(&args.job, &plan, None);
-    if job.refuses("there is no plan") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     // Only an option narrows the plan: NODE_RANK is in every job's environment.
@@ -191,7 +192,8 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+    let env_file = args.env_file.env_file.as_deref();
+    let mut job = match Job::read(&args.job, &[], env_file, "nothing can be explained") {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -200,7 +202,7 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if job.refuses("nothing can be explained") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);

@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use anyhow::Context as _;
 
 use super::job::Job;
-use super::print;
+use super::{NOTHING_STARTED, print};
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::{NO_ADDRESSES, WHICH_WORKER};
 use crate::domain::command::last_value;
@@ -31,7 +31,7 @@ use crate::run::{self, manifest, talk};
 
 /// `atom-launch node`
 pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &[], None) {
+    let mut job = match Job::read(&args.job, &[], None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -71,7 +71,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
     }
     let rank = rank.unwrap_or_default();
     job.check(&args.job, &plan, Some(rank));
-    if job.refuses("nothing was started") {
+    if job.refuses() {
         if !args.dry_run && placement.rank == Some(rank) {
             let spec = spec(&plan, rank, &job.settings, &life, &job.environment);
             leave_word(&spec, &job.findings);

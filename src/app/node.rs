@@ -138,6 +138,7 @@ fn spec(
             .as_ref()
             .map(|limit| seconds(limit.value)),
         linger: seconds(life.linger.value),
+        smoke: seconds(life.smoke_timeout.value),
         poll_interval: seconds(life.poll_interval.value),
         ..Limits::default()
     };

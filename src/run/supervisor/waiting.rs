@@ -53,7 +53,7 @@ impl Supervisor {
         out: &mut Vec<Action>,
     ) {
         let waiting = match self.phase {
-            Phase::Servers => true,
+            Phase::Servers | Phase::Smoke => true,
             // The other ranks look at their own servers beside the router.
             Phase::Router | Phase::Serving => !self.plan.leads,
             _ => false,
@@ -69,7 +69,7 @@ impl Supervisor {
         seen.ready = match answer {
             Answer::Ready => true,
             // Busy is not down; anything else that it says of itself counts.
-            Answer::Timeout => before,
+            Answer::Timeout | Answer::Busy => before,
             _ => false,
         };
         let stranger = matches!(answer, Answer::Stranger(_)) && seen.last.as_ref() != Some(&answer);
@@ -93,7 +93,7 @@ impl Supervisor {
         if first {
             self.on_first_ready(now, index, out);
         }
-        if self.plan.leads && self.endpoints.iter().all(|one| one.ready) {
+        if self.phase == Phase::Servers && self.endpoints.iter().all(|one| one.ready) {
             self.servers_ready(now, out);
         }
     }
@@ -120,10 +120,10 @@ impl Supervisor {
     }
 
     pub(super) fn servers_ready(&mut self, now: Duration, out: &mut Vec<Action>) {
-        for index in 0..self.endpoints.len() {
-            out.push(Action::Unwatch(Target::Endpoint(index)));
+        if !self.plan.smoke {
+            self.unwatch_servers(out);
         }
-        self.next_look = None;
+        self.schedule_look(now);
         let Some(router) = self.plan.router.clone() else {
             self.ready_for_clients(now, out);
             return;
@@ -141,6 +141,11 @@ impl Supervisor {
         self.router.since = now;
         self.spawn(Proc::Router, out);
         out.push(Action::Watch(Target::Router));
+    }
+
+    fn unwatch_servers(&self, out: &mut Vec<Action>) {
+        let all = 0..self.endpoints.len();
+        out.extend(all.map(|index| Action::Unwatch(Target::Endpoint(index))));
     }
 
     fn on_own_router(&mut self, now: Duration, answer: Answer, out: &mut Vec<Action>) {
@@ -192,6 +197,8 @@ impl Supervisor {
                     format!("the first token came after {took}"),
                     out,
                 );
+                self.unwatch_servers(out);
+                self.next_look = None;
                 self.start_workload(now, out);
             }
             Err(why) => {
@@ -241,7 +248,10 @@ impl Supervisor {
                     out,
                 );
             }
-            return;
+            // One that hung from its first moment on is gone as well once its port is closed.
+            if !self.router.opened || self.router.refused < GONE_AFTER {
+                return;
+            }
         }
         if self.router.refused >= GONE_AFTER {
             Self::say(Level::Info, "the router is gone: the job is over", out);
@@ -271,7 +281,8 @@ impl Supervisor {
         out: &mut Vec<Action>,
     ) {
         let lives = self.procs.get(&Proc::Server(server)) == Some(&State::Running);
-        if self.phase == Phase::Teardown || !lives || self.server_is_ready(server) {
+        let ready = self.server_is_ready(server);
+        if self.phase == Phase::Teardown || !lives || ready && !self.is_proving(now) {
             return;
         }
         let grace = self.plan.limits.engine_death_grace;
@@ -279,6 +290,15 @@ impl Supervisor {
             return;
         };
         let name = &self.plan.servers[server];
+        if ready {
+            if let Some(text) = watch.lost(now, sample) {
+                let reason =
+                    format!("{name} lost an engine process before the first token ({text})");
+                let culprit = Some(Proc::Server(server));
+                self.fail(now, exit::UNAVAILABLE, reason, culprit, out);
+            }
+            return;
+        }
         match watch.observe(now, sample, grace) {
             Finding::Nothing => {}
             Finding::Suspect(text) => {
@@ -316,7 +336,7 @@ impl Supervisor {
     pub(super) fn on_time(&mut self, now: Duration, out: &mut Vec<Action>) {
         if self.next_look.is_some_and(|at| now >= at) {
             for server in 0..self.plan.servers.len() {
-                if !self.server_is_ready(server) {
+                if !self.server_is_ready(server) || self.is_proving(now) {
                     out.push(Action::Inspect(server));
                 }
             }

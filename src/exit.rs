@@ -19,6 +19,30 @@ pub const CANNOT_EXECUTE: u8 = 126;
 /// A program was not found.
 pub const NOT_FOUND: u8 = 127;
 
+/// What each code means, in words for people.
+pub const MEANINGS: &[(&str, &str)] = &[
+    ("0", "done"),
+    (
+        "1",
+        "check found errors; diff --exit-code found changes; a fault of rehearse never happened; a server or router ended too early with 0",
+    ),
+    (
+        "2",
+        "usage or configuration, the preflight of node included",
+    ),
+    (
+        "69",
+        "a server, the router or the first token did not come in time",
+    ),
+    ("70", "a bug of atom-launch"),
+    ("124", "the workload ran into --workload-timeout"),
+    ("126, 127", "a program cannot be executed, was not found"),
+    (
+        "other",
+        "the code of the workload or of the process that failed; 128+n for signal n",
+    ),
+];
+
 /// Code of an ended process as a shell gives it: its own code, or 128 plus the signal.
 pub fn code_of(status: ExitStatus) -> u8 {
     use std::os::unix::process::ExitStatusExt as _;

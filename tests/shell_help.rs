@@ -142,7 +142,15 @@ fn manual_pages_render_without_a_warning() {
         "completions",
         "man",
         "node",
+        "wait",
+        "report",
+        "sbatch",
+        "rehearse",
     ];
+    let readme = include_str!("../README.md");
+    for (codes, _) in atom_launch::exit::MEANINGS {
+        assert!(readme.contains(&format!("\n| {codes} | ")), "{codes}");
+    }
     for page in pages {
         let text = if page.is_empty() {
             program(&["man"])
@@ -155,6 +163,21 @@ fn manual_pages_render_without_a_warning() {
             format!("atom-launch-{page}")
         };
         assert!(text.contains(&format!(".TH {name} 1")), "{page}");
+        for section in [
+            "SYNOPSIS\n.nf\n\\&atom\\-launch",
+            "EXAMPLES\n.nf\n\\&  ",
+            "\"EXIT STATUS\"\n.TP\n\\&0\n",
+        ] {
+            assert!(
+                text.contains(&format!(".SH {section}")),
+                "{page}: {section}"
+            );
+        }
+        assert_eq!(
+            text.contains(".SH \"ENVIRONMENT\""),
+            page.is_empty(),
+            "{page}"
+        );
         // As `man` does: the page is UTF-8, which only a preprocessor understands.
         let rendered = Command::new("groff")
             .args(["-k", "-man", "-Tutf8", "-ww", "-z"])
@@ -174,4 +197,8 @@ fn manual_pages_render_without_a_warning() {
         .output()
         .unwrap();
     assert_eq!(unknown.status.code(), Some(2));
+    assert_eq!(
+        String::from_utf8_lossy(&unknown.stderr),
+        "error: no subcommand `plans`\n  = help: did you mean `plan`?\n"
+    );
 }

@@ -4,6 +4,7 @@ use anyhow::Context as _;
 use clap::CommandFactory as _;
 
 use crate::cli::{Cli, CompletionsArgs, ManArgs};
+use crate::domain::diagnostic::nearest;
 use crate::exit;
 use crate::input;
 use crate::render;
@@ -61,27 +62,27 @@ pub(super) fn man_command(args: &ManArgs) -> anyhow::Result<u8> {
     let mut command = Cli::command();
     command.build();
     let page = match &args.subcommand {
-        None => command,
+        None => render::man::page(&command, true, exit::MEANINGS),
         Some(name) => {
             let Some(found) = command.find_subcommand(name) else {
                 let known: Vec<&str> = command
                     .get_subcommands()
                     .map(clap::Command::get_name)
                     .collect();
+                let help = nearest(name, known.iter().copied()).map_or_else(
+                    || format!("there are {}", known.join(", ")),
+                    |near| format!("did you mean `{near}`?"),
+                );
                 render::to_stderr(&format!(
-                    "error: no subcommand `{}`; there are {}\n",
-                    name.escape_debug(),
-                    known.join(", ")
+                    "error: no subcommand `{}`\n  = help: {help}\n",
+                    name.escape_debug()
                 ));
                 return Ok(exit::USAGE);
             };
-            found.clone()
+            render::man::page(found, false, exit::MEANINGS)
         }
     };
-    let mut text = Vec::new();
-    clap_mangen::Man::new(page)
-        .render(&mut text)
-        .context("cannot render the manual page")?;
+    let text = page.context("cannot render the manual page")?;
     render::to_stdout(&text).context("cannot write to stdout")?;
     Ok(exit::OK)
 }

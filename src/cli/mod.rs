@@ -5,6 +5,7 @@
 //! at models files, `slurm.rs` the job script, `subject.rs` the one word that clap alone cannot place, `misread.rs` what
 //! is said of words that no command takes.
 
+mod examples;
 mod files;
 mod job;
 mod misread;
@@ -84,30 +85,43 @@ impl Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Live this rank's whole life: server, health waits, router, workload, teardown.
+    #[command(after_help = examples::NODE)]
     Node(NodeArgs),
     /// Show what every rank of a job will run: role, address, GPUs, ports, command.
+    #[command(after_help = examples::PLAN)]
     Plan(PlanArgs),
     /// Show where each argument and variable comes from, and what it displaced.
+    #[command(after_help = examples::EXPLAIN)]
     Explain(ExplainArgs),
     /// Find mistakes in models files: all at once, each with its place and a fix.
+    #[command(after_help = examples::CHECK)]
     Check(CheckArgs),
     /// List the models and which modes and methods each has.
+    #[command(after_help = examples::MODELS)]
     Models(ModelsArgs),
     /// Show what a change of the models file does to every resolved command.
+    #[command(after_help = examples::DIFF)]
     Diff(DiffArgs),
     /// Wait until every URL answers; exit 69 when the time is up.
+    #[command(after_help = examples::WAIT)]
     Wait(WaitArgs),
     /// Show what all ranks of a job did, from the records in its log folder.
+    #[command(after_help = examples::REPORT)]
     Report(ReportArgs),
     /// Print a SLURM job script for the options given: to read, edit and submit.
+    #[command(after_help = examples::SBATCH)]
     Sbatch(Box<SbatchArgs>),
     /// Try a whole job on this machine: every rank for real, with a stand-in server and router.
+    #[command(after_help = examples::REHEARSE)]
     Rehearse(RehearseArgs),
     /// Print the JSON Schema of models files.
+    #[command(after_help = examples::SCHEMA)]
     Schema,
     /// Print completions for a shell, with the names of the models.
+    #[command(after_help = examples::COMPLETIONS)]
     Completions(CompletionsArgs),
     /// Print the manual page, or that of a subcommand.
+    #[command(after_help = examples::MAN)]
     Man(ManArgs),
 }
 

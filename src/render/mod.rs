@@ -6,6 +6,7 @@ pub mod command;
 pub mod diagnostic;
 pub mod diff;
 pub mod explain;
+pub mod man;
 pub mod models;
 pub mod plan;
 pub mod sbatch;

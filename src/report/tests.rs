@@ -109,12 +109,19 @@ fn the_page_is_whole_by_itself_and_nothing_in_it_is_markup_of_the_records() {
 #[test]
 fn a_folder_without_records_is_an_error_and_a_later_run_replaces_an_earlier_one() {
     let folder = tempfile::tempdir().unwrap();
-    assert!(
-        Records::read(folder.path())
-            .unwrap_err()
-            .contains("no launch-rank<N>.json here")
+    let why = |path: &Path| Records::read(path).unwrap_err();
+    let empty = folder.path().display();
+    assert_eq!(
+        why(folder.path()),
+        format!(
+            "no record launch-rank<N>.json in {empty} or in a folder directly below it: no rank has used it as its --log-dir"
+        )
     );
-    assert!(Records::read(Path::new("/nowhere")).is_err());
+    assert_eq!(why(Path::new("nowhere")), "there is no folder nowhere");
+    assert_eq!(
+        why(Path::new("/proc/version")),
+        "/proc/version is a file: give the folder of the job's logs and records"
+    );
     let early = changed(0, &[("started_unix", "1.0"), ("host", r#""old""#)]);
     fs::write(folder.path().join("launch-rank0.json"), early).unwrap();
     fs::create_dir(folder.path().join("again")).unwrap();

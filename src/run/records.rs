@@ -1,6 +1,7 @@
 //! The records that the ranks of a job have left in its log folder, read back.
 
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use super::event::Verdict;
@@ -22,8 +23,7 @@ impl Records {
     /// A rank that is found twice (its own folder and the collected one) is taken from the later start.
     pub fn read(folder: &Path) -> Result<Self, String> {
         let mut records = Self::default();
-        let entries =
-            fs::read_dir(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let entries = fs::read_dir(folder).map_err(|error| no_folder(folder, &error))?;
         let mut files = Vec::new();
         for path in entries.flatten().map(|entry| entry.path()) {
             if is_record(&path) {
@@ -45,7 +45,10 @@ impl Records {
             }
         }
         if records.ranks.is_empty() && records.unreadable.is_empty() {
-            return Err(format!("{}: no launch-rank<N>.json here", folder.display()));
+            return Err(format!(
+                "no record launch-rank<N>.json in {} or in a folder directly below it: no rank has used it as its --log-dir",
+                folder.display()
+            ));
         }
         records.ranks.sort_by_key(|manifest| manifest.rank);
         Ok(records)
@@ -110,6 +113,18 @@ impl Records {
 /// When a rank's outcome was decided, in seconds since 1970.
 pub fn decided(manifest: &Manifest) -> f64 {
     manifest.started_unix + manifest.decided_s.unwrap_or(0.0)
+}
+
+/// Why there is no folder to look into.
+fn no_folder(path: &Path, error: &io::Error) -> String {
+    let shown = path.display();
+    match error.kind() {
+        io::ErrorKind::NotFound => format!("there is no folder {shown}"),
+        io::ErrorKind::NotADirectory => {
+            format!("{shown} is a file: give the folder of the job's logs and records")
+        }
+        _ => format!("cannot read the folder {shown}: {error}"),
+    }
 }
 
 fn is_record(path: &Path) -> bool {

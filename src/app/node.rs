@@ -3,8 +3,6 @@
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Context as _;
-
 use super::job::Job;
 use super::print;
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
@@ -381,7 +379,7 @@ pub(super) fn report_command(args: &ReportArgs) -> anyhow::Result<u8> {
         ReportFormat::Text => report::text(&records),
         ReportFormat::Html => report::html(&records),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(if args.exit_code {
         records.exit_code()
     } else {

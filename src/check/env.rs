@@ -7,7 +7,7 @@ use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{ModelEntry, Pair};
 use crate::domain::provenance::Source;
 use crate::domain::secret::{hide_url_passwords, is_secret_name};
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 /// Variables that change which code is loaded.
 const LOADER: &[&str] = &[

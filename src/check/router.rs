@@ -6,7 +6,7 @@ use crate::domain::command::ArgGroup;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::provenance::Source;
 use crate::domain::topology::Role;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 use crate::plan::{JobPlan, RouterPlan};
 
 /// Policies that need two workers to choose from.

@@ -8,6 +8,7 @@ pub mod command;
 pub mod delay;
 pub mod diagnostic;
 pub mod environment;
+pub mod json;
 pub mod models;
 pub mod provenance;
 pub mod secret;

@@ -3,7 +3,6 @@
 pub mod env_file;
 pub mod host;
 pub mod hostlist;
-pub mod json;
 pub mod models_file;
 pub mod settings;
 pub mod signals;

@@ -9,8 +9,8 @@ mod parallel;
 mod speculative;
 mod transfer;
 
+use super::habits::is_own_field;
 use super::line::{Line, Origin, is_extra};
-use super::words::is_own_field;
 use crate::atom::argparse::{Occurrence, Parsed, Value};
 use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};

@@ -51,10 +51,10 @@ def run(*words, **more):
     return done.returncode, done.stdout
 
 
-def must(*words, **more):
+def must(*words, patience=PATIENCE, **more):
     """Standard output of a command that must end with 0."""
     more.setdefault("input", "")
-    done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=PATIENCE, **more)
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=patience, **more)
     check(done.returncode == 0, "%s: code %d: %s" % (" ".join(words[:4]), done.returncode, done.stdout + done.stderr))
     return done.stdout
 

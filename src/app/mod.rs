@@ -146,9 +146,12 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let failure = exec::replace(&worker.command, &job.environment);
+    let another = "name another with `--python PATH` or ATOM_PYTHON";
     render::to_stderr(&format!(
-        "error: {}\n  = help: {}\n",
-        failure.message, failure.help
+        "error: cannot execute {}: {}\n  = help: {}\n",
+        worker.command.program,
+        failure.why,
+        failure.help.as_deref().unwrap_or(another)
     ));
     Ok(failure.code)
 }

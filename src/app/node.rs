@@ -166,6 +166,8 @@ fn spec(
             .map(|folder| of_attempt(PathBuf::from(&folder.value), environment)),
         limits,
         smoke: false,
+        host: input::host::name(),
+        environment: environment.clone(),
         job_end: environment
             .get("SLURM_JOB_END_TIME")
             .and_then(|time| time.parse().ok()),

@@ -25,6 +25,11 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
+    /// Value of a variable just as it is inherited, where an empty one is not an unset one: PATH.
+    pub fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
     /// Whether a variable is there and not empty, whatever it holds.
     pub fn is_set(&self, name: &str) -> bool {
         self.vars

@@ -14,6 +14,7 @@ use nix::sys::signal::Signal;
 
 use crate::domain::diagnostic::Diagnostic;
 use crate::exit;
+use crate::input::program::Failure;
 
 use super::clock::Clock;
 use super::console::{stderr, stdout};
@@ -116,7 +117,7 @@ impl<'a> Driver<'a> {
             answers.send(Message::Probe(target, answer)).is_ok()
         });
         let prober = Prober::start(spec.limits.poll_interval, spec.limits.probe_timeout, sink)?;
-        let orphans = Orphans::note_strangers();
+        let orphans = Orphans::note_strangers(spec.slurm_job());
         if !process::become_subreaper() {
             tracing::warn!(
                 "this kernel has no subreaper: processes that leave their session may outlive the job"
@@ -319,7 +320,7 @@ impl<'a> Driver<'a> {
                 self.logs.insert(proc, log);
                 Event::Spawned(proc)
             }
-            Err(launch::Failure { code, why }) => {
+            Err(Failure { code, why, .. }) => {
                 record.exit = Some(why.clone());
                 Event::SpawnFailed { proc, code, why }
             }

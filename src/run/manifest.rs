@@ -120,9 +120,7 @@ impl Manifest {
             rank: spec.rank,
             ranks: spec.job.ranks,
             slurm: spec.job.slurm.clone(),
-            host: nix::unistd::gethostname()
-                .map(|name| name.to_string_lossy().into_owned())
-                .unwrap_or_default(),
+            host: spec.host.clone(),
             launcher_pid: std::process::id(),
             model: spec.job.model.clone(),
             model_path: spec.job.model_path.clone(),

@@ -43,7 +43,7 @@ impl Driver<'_> {
         };
         match known
             .entry(target)
-            .or_insert_with(|| ports::owner(&host, port))
+            .or_insert_with(|| ports::owner(&host, port, self.spec.slurm_job()))
         {
             Owner::Stranger(who) => Answer::Stranger(who.clone()),
             Owner::Ours => {

@@ -34,7 +34,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
         &["domain", "cli", "plan", "explain", "resolve", "diff"],
     ),
     // It takes a specification, never settings; of `input` it uses the look-up of programs, the signals to take and the limit of lists.
-    ("run", &["domain", "exit", "input"]),
+    ("run", &["domain", "exit", "plan", "input"]),
     ("report", &["domain", "render", "run"]),
     (
         "rehearse",

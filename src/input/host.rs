@@ -4,9 +4,10 @@ use std::ffi::OsStr;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::program::{Lookup, look_up};
-use crate::domain::environment::{Environment, HostFacts, ModelFolder};
+use crate::domain::environment::{Environment, HostFacts, ModelFolder, RankFacts};
 
 /// Look at this host; `address` says whether the address of the route out is wanted.
 pub fn facts(python: &str, environment: &Environment, address: bool) -> HostFacts {
@@ -19,10 +20,16 @@ pub fn facts(python: &str, environment: &Environment, address: bool) -> HostFact
     }
 }
 
-/// The host's own name; empty where the system does not tell.
-pub fn name() -> String {
+/// Look at this host for a rank that begins now.
+pub fn of_rank() -> RankFacts {
     let name = nix::unistd::gethostname().unwrap_or_default();
-    name.to_string_lossy().into_owned()
+    RankFacts {
+        host: name.to_string_lossy().into_owned(),
+        run_logs: Path::new("/run_logs").is_dir(),
+        now: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
+    }
 }
 
 /// Source address that the kernel would choose for a packet to the outside. No packet is sent.

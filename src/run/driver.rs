@@ -15,6 +15,7 @@ use nix::sys::signal::Signal;
 use crate::domain::diagnostic::Diagnostic;
 use crate::exit;
 use crate::input::program::Failure;
+use crate::plan::node::NodeSpec;
 
 use super::clock::Clock;
 use super::console::{stderr, stdout};
@@ -27,7 +28,6 @@ use super::manifest::{Manifest, rounded};
 use super::preflight;
 use super::process::{self, Group, Orphans};
 use super::signals::{self, Note};
-use super::spec::NodeSpec;
 use super::supervisor::{Plan, Supervisor};
 
 /// The loop looks after everything at least this often, whatever the events.

@@ -9,13 +9,13 @@ use std::process::{Command, Stdio};
 use crate::domain::command;
 use crate::domain::secret::shown_words;
 use crate::input::program::Failure;
+use crate::plan::node::NodeSpec;
 
 use super::event::Proc;
 use super::health::Target;
 use super::logs::{Log, Passage};
 use super::manifest::{Process, Variable};
 use super::process::Group;
-use super::spec::NodeSpec;
 
 /// Log file of a process.
 fn log_path(spec: &NodeSpec, proc: Proc) -> PathBuf {

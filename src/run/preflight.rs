@@ -10,11 +10,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::domain::diagnostic::{Code, Diagnostic, Place};
 use crate::exit;
 use crate::input::program::Failure;
+use crate::plan::node::{ModelCheck, NodeSpec};
 
 use super::event::{Proc, spoken};
 use super::launch::path_of;
 use super::ports::{self, Port};
-use super::spec::{ModelCheck, NodeSpec};
 
 /// A model folder is not there.
 pub const MODEL_MISSING: Code = Code("model-missing");

@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::super::engine_watch::{Engine, Sample};
 use super::super::event::{Answer, Event, Proc, Target};
 use super::super::ports::{self, Owner};
-use super::super::spec::http_url;
 use super::super::{health, procfs, smoke};
 use super::{Driver, Message};
+use crate::plan::node::http_url;
 
 impl Driver<'_> {
     /// An answer from a port of ours counts when the listener is ours. Owners that were looked up are kept in `known`.

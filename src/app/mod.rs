@@ -20,9 +20,10 @@ use crate::exit;
 use crate::explain;
 use crate::rehearse::stand_in;
 use crate::render;
+use crate::resolve::own::own_worker;
 use crate::run::exec;
 use check::check_command;
-use job::{Job, own_worker};
+use job::Job;
 
 /// Nothing happened before this failure.
 const NOTHING_STARTED: &str = "nothing was started";
@@ -125,7 +126,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let worker = match own_worker(&plan, &placement, &job.settings) {
+    let worker = match own_worker(&plan, &placement, &job.settings, &job.environment) {
         Ok(worker) => worker,
         Err(problem) => {
             // Where the topology is wrong, that there is no worker only follows from it.
@@ -154,9 +155,12 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let failure = exec::replace(&worker.command, &job.environment);
+    let another = "name another with `--python PATH` or ATOM_PYTHON";
     render::to_stderr(&format!(
-        "error: {}\n  = help: {}\n",
-        failure.message, failure.help
+        "error: cannot execute {}: {}\n  = help: {}\n",
+        worker.command.program,
+        failure.why,
+        failure.help.as_deref().unwrap_or(another)
     ));
     Ok(failure.code)
 }
@@ -210,7 +214,8 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     if job.refuses("nothing can be explained") {
         return Ok(exit::USAGE);
     }
-    let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);
+    let worker =
+        own_worker(&plan, &placement, &job.settings, &job.environment).unwrap_or(&plan.workers[0]);
     let mut rows = explain::rows(&worker.command);
     let file = &job.loaded.models.file.name;
     if let Some(subject) = &args.subject {

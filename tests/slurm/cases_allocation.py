@@ -1,7 +1,9 @@
 """What a rank reads of its allocation: node lists, addresses, tasks, the batch script."""
 
 import json
+import os
 import random
+import re
 
 from harness import AT_ONCE, BED, case, check, in_order, must, succeed
 
@@ -27,10 +29,26 @@ def a_step_on_other_nodes_of_the_allocation_takes_its_own_nodes(test):
 
 @case(2)
 def a_wrong_address_is_found_before_anything_starts(test):
-    job = test.start(1, 1, "--nodes", "%s,198.51.100.77" % test.addresses[0])
+    # A port of its own: the preflight listens on it at every address of the machine, which here is all nodes'.
+    job = test.start(1, 1, "--nodes", "%s,198.51.100.77" % test.addresses[0], "--decode-port", "8220")
     text = job.end("FAILED", "2:0", AT_ONCE)
-    in_order(text, "198.51.100.77, the address of rank 1, is none of this machine's", "this machine has ")
+    check(re.search(r"rank 1: error: \[address-elsewhere\] 198.51.100.77, the address of rank 1, is none of this machine's, and what is sent there does not"
+                    r" arrive here \(this machine has (no address but its loopback ones|[0-9a-f.:, ]+( and \d+ more)?)\)\n", text), "the wrong address is named")
+    # The address of rank 0 is right.
+    check("address of rank 0" not in text and "[address-elsewhere]" not in "".join(re.findall("rank 0: .*", text)), "and no other one")
     check(not test.heard("workload-began"), "the workload has not begun")
+
+
+@case(2)
+def a_wrong_address_that_only_the_first_rank_was_given_is_told_from_those_that_answer(test):
+    prolog = test.path("prolog")
+    with open(prolog, "w") as handle:
+        handle.write("#!/bin/sh\n[ $SLURM_PROCID = 0 ] && echo export IPADDRS=%s,198.51.100.77\n:\n" % test.addresses[0])
+    os.chmod(prolog, 0o755)
+    job = test.start(1, 1, "--wait-server-timeout", "5", env={"SLURM_TASK_PROLOG": prolog})
+    text = job.end("FAILED", "69:0")
+    in_order(text, "rank 0: prefill-0 is ready after", "(1 of 2)", "rank 0: error: failed in phase servers: not all servers became ready within 5")
+    check(re.search(r"became ready within 5\S* s: decode-1 \(198.51.100.77:8020\) [^;\n]+ for \d+\S* s; exit code 69\n", text), "one server is missing")
 
 
 @case(2)

@@ -110,3 +110,18 @@ def of_two_jobs_on_the_same_nodes_the_second_names_the_first(test):
     check(first.state() == "RUNNING", "the first job goes on")
     test.untell("hold-workload")
     first.end("COMPLETED", "0:0")
+
+
+@case(2)
+def two_jobs_on_the_same_nodes_with_ports_of_their_own_run_at_once(test):
+    ports = ("--prefill-port", "8110", "--decode-port", "8120", "--router-port", "8100", "--prometheus-port", "29200", "--handshake-port", "6401")
+    test.tell("hold-workload")
+    jobs = [test.start(1, 1, *more, submit=("--oversubscribe",)) for more in ((), ports)]
+    test.until("both workloads", lambda: (test.heard("workload-began") or "").count("\n") == 2)
+    check(sorted(test.heard("workload-began").split()) == ["http://%s:%d" % (test.nodes[0], port) for port in (8000, 8100)], "each has a router")
+    check([job.state() for job in jobs] == ["RUNNING"] * 2, "both run")
+    test.untell("hold-workload")
+    for job in jobs:
+        job.ended()
+    for job in jobs:
+        job.end("COMPLETED", "0:0")

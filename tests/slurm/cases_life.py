@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 
 from harness import AT_ONCE, BED, PATIENCE, case, check, in_order, must, succeed
 
@@ -82,26 +83,31 @@ def a_requeued_job_keeps_the_logs_of_its_first_attempt(test):
     in_order(text, "stopped by SIGTERM", "started again 1×")
 
 
-@case(2)
-def a_rank_that_starts_late_is_waited_for(test):
+def starts_late(test, rank):
+    """Environment of a job in which this rank's task begins only when `go` is told."""
     prolog = test.path("prolog")
     with open(prolog, "w") as handle:
-        handle.write('#!/bin/sh\n[ "$SLURM_PROCID" != 1 ] || while [ ! -e "$STANDIN_DIR/go" ]; do sleep 0.05; done\n')
+        handle.write('#!/bin/sh\n[ "$SLURM_PROCID" != %d ] || while [ ! -e "$STANDIN_DIR/go" ]; do sleep 0.05; done\n' % rank)
     os.chmod(prolog, 0o755)
-    job = test.start(1, 1, env={"SLURM_TASK_PROLOG": prolog})
+    return {"SLURM_TASK_PROLOG": prolog}
+
+
+@case(2, slow=True)
+def a_rank_that_starts_late_is_waited_for_and_named_while_it_is_missing(test):
+    job = test.start(1, 1, env=starts_late(test, 1))
     job.says("prefill-0 is ready")
     check("decode-1" not in "".join(os.listdir(job.logs())), "the late rank has not begun")
+    # Every half minute: whom, where, and since when.
+    missing = r"rank 0: waiting for 1 of 2 servers, (3\d) s so far: decode-1 \(%s:8020\) connection refused for (\d+) s\n" % test.nodes[1]
+    found = test.until("the name of the late rank", lambda: re.search(missing, job.output()))
+    check(int(found[1]) - int(found[2]) <= 1, "it is missing from the beginning: %s" % found[0])
     test.tell("go")
     job.end("COMPLETED", "0:0")
 
 
 @case(2)
 def a_first_rank_that_starts_late_is_waited_for(test):
-    prolog = test.path("prolog")
-    with open(prolog, "w") as handle:
-        handle.write('#!/bin/sh\n[ "$SLURM_PROCID" != 0 ] || while [ ! -e "$STANDIN_DIR/go" ]; do sleep 0.05; done\n')
-    os.chmod(prolog, 0o755)
-    job = test.start(1, 1, env={"SLURM_TASK_PROLOG": prolog})
+    job = test.start(1, 1, env=starts_late(test, 0))
     job.says("decode-1 is ready")
     test.tell("go")
     job.end("COMPLETED", "0:0")

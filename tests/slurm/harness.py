@@ -214,13 +214,26 @@ class Job:
     def says(self, part, limit=PATIENCE):
         self.test.until("`%s` in the output" % part, lambda: part in self.output(), limit)
 
+    def ended(self, limit=PATIENCE):
+        """Wait until SLURM says that it is over."""
+        def over():
+            shown = self.shown()
+            return shown if shown.get("JobState") in STATES_OF_AN_END else None
+        return self.test.until("the end of job %s" % self.id, over, limit)
+
+    def accounted(self):
+        """State of the job in what SLURM writes for `sacct -c`."""
+        code, text = run("sacct", "-c", "-n", "-P", "-j", self.id, "-o", "State", env=BED["env"])
+        return text.strip().splitlines()[-1:] if code == 0 else [text]
+
     def end(self, state, code, limit=PATIENCE):
         """Wait for the end, and check what holds for every end."""
-        shown = self.test.until("the end of job %s" % self.id, lambda: (lambda one: one.get("JobState") in STATES_OF_AN_END and one)(self.shown()), limit)
+        shown = self.ended(limit)
         self.test.nothing_is_left()
         check(shown["JobState"] == state, "state %s, not %s" % (shown["JobState"], state))
         if code is not None:
             check(shown["ExitCode"] == code, "ExitCode=%s, not %s" % (shown["ExitCode"], code))
+        self.test.until("the state %s in sacct, which has %s" % (state, self.accounted()), lambda: self.accounted() == [state])
         return self.output()
 
     def logs(self, attempt=""):

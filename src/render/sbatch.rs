@@ -246,47 +246,77 @@ fn step(script: &Script<'_>, out: &mut String) {
 }
 
 fn docker(image: &str, mounts: &[String], out: &mut String) {
-    line(
-        out,
-        "# docker: the node's own network, GPUs, RDMA devices and shared memory, and what the rank must be told of its place",
-    );
-    line(
-        out,
-        "# (a variable that is not set is not passed on). docker's client hands TERM on to the rank.",
-    );
-    line(out, "step+=(");
-    line(out, "    docker run --rm --name \"atom-$SLURM_JOB_ID\"");
-    line(
-        out,
-        "    --network host --ipc host --cap-add SYS_PTRACE --security-opt seccomp=unconfined --group-add video",
-    );
-    line(
-        out,
-        "    --device /dev/kfd --device /dev/dri --device /dev/infiniband",
-    );
-    line(
-        out,
+    for text in [
+        "",
+        "# What each task runs. A container is the child of docker's daemon, not of SLURM, which ends docker's client alone: it must be",
+        "# gone before its task is. The client hands TERM on to the rank, but loses one that comes before the container runs.",
+        "# shellcheck disable=SC2317  # the tasks call it",
+        "run_in_container() {",
+        "    local container=atom-$SLURM_JOB_ID client code signaled=no",
+        "    trap 'signaled=yes' TERM INT",
+        "    # An attempt before may have left one here.",
+        "    docker rm --force \"$container\" >/dev/null 2>&1",
+        "    docker run --rm --name \"$container\" \"$@\" &",
+        "    client=$!",
+        "    while kill -0 \"$client\" 2>/dev/null; do",
+        "        if [[ $signaled == yes ]]; then",
+        "            docker rm --force \"$container\" >/dev/null 2>&1",
+        "        elif [[ $(docker inspect --format '{{.State.Running}}' \"$container\" 2>/dev/null) == true ]]; then",
+        "            break",
+        "        fi",
+        "        sleep 0.5",
+        "    done",
+        "    while :; do",
+        "        code=0 signaled=no",
+        "        wait \"$client\" || code=$?",
+        "        [[ $signaled == yes ]] || break",
+        "    done",
+        "    docker rm --force \"$container\" >/dev/null 2>&1",
+        "    return \"$code\"",
+        "}",
+        "export -f run_in_container",
+        "",
+        "step+=(",
+        "    bash -c \"run_in_container \\\"\\$@\\\"\" bash",
+        "    # docker's init is process 1. Without it a TERM that comes before the rank listens would be lost.",
+        "    --init",
+        "    # SLURM keeps the output already.",
+        "    --log-driver none",
+        "    # The node's own addresses and ports, and its shared memory: 64 MB, docker's own, are too few for RCCL.",
+        "    --network host --ipc host",
+        "    # GPUs and RDMA; the group is for an image that does not run as root.",
+        "    --device /dev/kfd --device /dev/dri --device /dev/infiniband --group-add video",
+        "    # Processes of a server read each other's memory and bind theirs to NUMA nodes, which docker forbids.",
+        "    --cap-add SYS_PTRACE --security-opt seccomp=unconfined",
+        "    # RDMA pins memory; each connection is an open file.",
         "    --ulimit memlock=-1 --ulimit nofile=1048576:1048576",
-    );
-    line(
-        out,
-        "    --env SLURM_JOB_ID --env SLURM_JOB_NODELIST --env SLURM_STEP_NODELIST --env SLURM_STEP_ID",
-    );
-    line(
-        out,
-        "    --env SLURM_PROCID --env SLURM_NODEID --env SLURM_RESTART_COUNT --env SLURM_JOB_END_TIME --env HF_TOKEN",
-    );
-    line(
-        out,
+        "    # Each under the path that it has on the node.",
         "    --volume \"$atom_launch:$atom_launch:ro\" --volume \"$SLURM_SUBMIT_DIR:$SLURM_SUBMIT_DIR\"",
-    );
-    line(out, "    --volume \"$log_dir:$log_dir\"");
+        "    --volume \"$log_dir:$log_dir\"",
+    ] {
+        line(out, text);
+    }
     for mount in mounts {
         line(out, &format!("    --volume \"{}\"", both_sides(mount)));
     }
-    line(out, "    --workdir \"$SLURM_SUBMIT_DIR\" --entrypoint \"\"");
-    line(out, &format!("    {}", words::quote(image)));
-    line(out, ")");
+    for text in [
+        "    --workdir \"$SLURM_SUBMIT_DIR\" --entrypoint \"\"",
+        "    # What only a task has of SLURM's variables; the job's follow.",
+        "    --env SLURM_STEP_ID --env SLURM_STEP_NODELIST",
+        ")",
+        "# What counts outside counts inside, a token such as HF_TOKEN too: by name alone, so that no value is on a command line.",
+        "# Left out is what tells of files and programs of the node.",
+        "for name in $(compgen -e); do",
+        "    case $name in",
+        "    PATH | HOME | PWD | OLDPWD | SHELL | SHLVL | USER | LOGNAME | HOSTNAME | TMPDIR | LANG | LC_* | _) ;;",
+        "    LD_* | PYTHON* | ROCM_* | HIP_PATH* | CONDA* | VIRTUAL_ENV* | BASH* | XDG_* | SSH_*) ;;",
+        "    *) step+=(--env \"$name\") ;;",
+        "    esac",
+        "done",
+    ] {
+        line(out, text);
+    }
+    line(out, &format!("step+=({})", words::quote(image)));
 }
 
 fn run(script: &Script<'_>, out: &mut String) {
@@ -329,7 +359,7 @@ fn run(script: &Script<'_>, out: &mut String) {
         let ranks = script.ranks;
         line(
             out,
-            "# SLURM ends docker's client; a container that did not listen to TERM would live on.",
+            "# A step that SLURM has killed at once could remove nothing.",
         );
         line(
             out,
@@ -341,9 +371,11 @@ fn run(script: &Script<'_>, out: &mut String) {
     }
     for text in [
         "# Who failed first, and why. srun's code is the highest of all ranks', often that of one it has killed; the job ends",
-        "# with that of the first failure.",
+        "# with that of the first failure, or with srun's where no rank has come so far as to leave a record.",
         "first=0",
-        "\"$atom_launch\" report --exit-code \"$log_dir\" || first=$?",
+        "if compgen -G \"$log_dir/launch-rank*.json\" >/dev/null; then",
+        "    \"$atom_launch\" report --exit-code \"$log_dir\" || first=$?",
+        "fi",
         "exit \"$((first ? first : code))\"",
     ] {
         line(out, text);

@@ -1,7 +1,5 @@
 //! `check`: files, table and filter in, findings out.
 
-use anyhow::Context as _;
-
 use super::files::load_file;
 use super::print;
 use crate::atom::table::Table;
@@ -12,6 +10,7 @@ use crate::domain::diagnostic::nearest;
 use crate::exit;
 use crate::input::{self, models_file};
 use crate::render;
+use crate::resolve::neutral::Neutral;
 
 /// `atom-launch check`
 pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
@@ -48,10 +47,18 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         return Ok(exit::USAGE);
     }
+    let mut neutral = Neutral::new(&input::neutral_settings());
     let checked: Vec<render::check::Checked> = sides
         .into_iter()
         .map(|side| {
-            let found = check::file(&side.models, side.diagnostics, side.notes, &table, &filter);
+            let found = check::file(
+                &side.models,
+                side.diagnostics,
+                side.notes,
+                &table,
+                &mut neutral,
+                &filter,
+            );
             render::check::Checked {
                 file: side.models.file,
                 models: side.models.entries.len(),
@@ -65,7 +72,7 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         CheckFormat::Json => render::pretty(&render::check::as_json(&checked)),
         CheckFormat::Github => render::check::github(&checked),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     let errors = checked.iter().any(|side| side.found.has_errors());
     Ok(if errors { exit::FOUND } else { exit::OK })
 }

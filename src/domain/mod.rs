@@ -5,9 +5,11 @@
 
 pub mod codes;
 pub mod command;
+pub mod date;
 pub mod delay;
 pub mod diagnostic;
 pub mod environment;
+pub mod json;
 pub mod models;
 pub mod provenance;
 pub mod secret;

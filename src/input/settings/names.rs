@@ -3,7 +3,7 @@
 use crate::domain::codes::MISSPELT_VARIABLE;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 /// All variables that a setting is read from, for near misses and for the docs.
 pub const VARIABLES: &[&str] = &[

@@ -2,9 +2,10 @@
 
 use std::net::IpAddr;
 
+use crate::domain::json;
 use crate::domain::topology::whole_number;
-use crate::input::models_file::visible;
-use crate::input::{hostlist, json, words};
+use crate::domain::visible::visible;
+use crate::input::{hostlist, words};
 
 /// A text as it is.
 #[expect(clippy::unnecessary_wraps, reason = "one shape for all parsers")]

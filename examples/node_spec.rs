@@ -17,11 +17,11 @@ fn main() -> ExitCode {
         Ok(mut spec) => {
             spec.host = input::host::of_rank().host;
             spec.environment = input::environment();
-            atom_launch::run::talk::to_stderr(spec.rank);
+            atom_launch::run::talk::to_stderr(spec.rank, spec.quiet);
             ExitCode::from(atom_launch::run::run(&spec))
         }
         Err(error) => {
-            atom_launch::run::talk::to_stderr(0);
+            atom_launch::run::talk::to_stderr(0, false);
             tracing::error!("{}: {error}", path.to_string_lossy());
             atom_launch::run::console::stderr().flush(std::time::Duration::from_secs(1));
             ExitCode::from(exit::USAGE)

@@ -22,7 +22,7 @@ use crate::run::{self, talk};
 
 /// `atom-launch node`
 pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &[], None) {
+    let mut job = match Job::read(&args.job, &[], None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -57,8 +57,9 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         facts: &facts,
     });
     spec.smoke = args.life.smoke;
+    spec.quiet = args.job.quiet;
     spec.workload.clone_from(&args.workload);
-    if job.refuses(NOTHING_STARTED) {
+    if job.refuses() {
         if !args.dry_run && placement.rank == Some(rank) {
             leave_word(&spec, &job.findings);
         }
@@ -72,7 +73,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
             render::to_stderr(&render::banner::text(&plan, worker));
         }
     }
-    talk::to_stderr(spec.rank);
+    talk::to_stderr(spec.rank, spec.quiet);
     Ok(run::run(&spec))
 }
 

@@ -10,6 +10,8 @@ use crate::domain::words;
 const SIGNAL_SECONDS: u32 = 120;
 /// Seconds from the first rank's end to that of one that hangs.
 const WAIT_SECONDS: u32 = 120;
+/// Longest line of a list of names.
+const WIDTH: usize = 116;
 
 /// What the ranks run in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,6 +41,8 @@ pub struct Script<'a> {
     pub options: Vec<String>,
     /// Whether SLURM may start it again.
     pub requeue: bool,
+    /// Variables that would count in the job where no option is given.
+    pub unset: Vec<&'static str>,
     /// Options of the job, each with its value.
     pub job: Vec<Vec<String>>,
     /// Options that only `node` has.
@@ -132,13 +136,22 @@ fn head(script: &Script<'_>, out: &mut String) {
 }
 
 fn settings(script: &Script<'_>, out: &mut String) {
+    unset(&script.unset, out);
+    let build = match script.container {
+        Container::None => "",
+        Container::Pyxis(_) | Container::Docker(_) => {
+            " The image runs it too: take the static build."
+        }
+    };
     line(
         out,
-        "# One static file, which every node must see under this path. `export ATOM_LAUNCH=/path` chooses another.",
+        &format!(
+            "# One file, which every node must see under this path; `export ATOM_LAUNCH=/path` chooses another.{build}"
+        ),
     );
     line(
         out,
-        "atom_launch=$(command -v \"${ATOM_LAUNCH:-atom-launch}\")",
+        "atom_launch=$(command -v \"${ATOM_LAUNCH:-atom-launch}\") || { echo \"no ${ATOM_LAUNCH:-atom-launch} on this node\" >&2; exit 127; }",
     );
     line(out, "");
     line(
@@ -380,6 +393,29 @@ fn run(script: &Script<'_>, out: &mut String) {
     ] {
         line(out, text);
     }
+}
+
+/// Take the variables of the submitting shell away that would change the job.
+fn unset(names: &[&str], out: &mut String) {
+    line(
+        out,
+        "# What the job is stands in this script alone: settings of the shell that submits it do not count, unless their names are",
+    );
+    line(
+        out,
+        "# taken out here. All other variables are inherited, such as secrets and the site's own ATOM_PYTHON and ATOM_ROUTER.",
+    );
+    let mut text = "unset -v".to_owned();
+    for name in names {
+        if text.len() + name.len() > WIDTH {
+            line(out, &format!("{text} \\"));
+            "   ".clone_into(&mut text);
+        }
+        text.push(' ');
+        text.push_str(name);
+    }
+    line(out, &text);
+    line(out, "");
 }
 
 /// `name=( … )`, one option with its value on a line.

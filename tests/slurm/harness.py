@@ -26,11 +26,11 @@ FREE_NODES = threading.Condition()
 Case = collections.namedtuple("Case", "name nodes function slow")
 
 
-def case(nodes, slow=False):
+def case(nodes, slow=False, name=None):
     """Register a test that needs so many nodes for itself; slow ones start first."""
 
     def register(function):
-        CASES.append(Case(function.__name__.replace("_", " "), nodes, function, slow))
+        CASES.append(Case(name or function.__name__.replace("_", " "), nodes, function, slow))
         return function
 
     return register
@@ -57,7 +57,8 @@ def run(*words, **more):
 
 def must(*words, **more):
     """Standard output of a command that must end with 0."""
-    done = subprocess.run(words, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", timeout=PATIENCE, **more)
+    more.setdefault("input", "")
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=PATIENCE, **more)
     check(done.returncode == 0, "%s: code %d: %s" % (" ".join(words[:4]), done.returncode, done.stdout + done.stderr))
     return done.stdout
 
@@ -105,12 +106,16 @@ class Test:
     def untell(self, name):
         os.unlink(os.path.join(self.standin, name))
 
-    def heard(self, name):
+    def read(self, name):
+        """A file in the case's folder; nothing when it is not there."""
         try:
-            with open(os.path.join(self.standin, name)) as handle:
+            with open(self.path(name)) as handle:
                 return handle.read()
         except FileNotFoundError:
             return None
+
+    def heard(self, name):
+        return self.read("standin/" + name)
 
     def until(self, what, condition, limit=PATIENCE):
         end = time.monotonic() + limit

@@ -2,10 +2,12 @@
 //! mistakes of both come out at once.
 //!
 //! One file a subject: `job.rs` the options that describe a job, `start.rs` what starts something, `show.rs` what prints, `files.rs` what looks
-//! at models files, `slurm.rs` the job script, `subject.rs` the one word that clap alone cannot place.
+//! at models files, `slurm.rs` the job script, `subject.rs` the one word that clap alone cannot place, `misread.rs` what
+//! is said of words that no command takes.
 
 mod files;
 mod job;
+mod misread;
 mod show;
 mod slurm;
 mod start;
@@ -74,6 +76,7 @@ impl Cli {
             });
         }
         Self::try_parse_from(explain_subject(words.to_vec()))
+            .map_err(|error| misread::explained(error, words))
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod codes;
 pub mod command;
+pub mod date;
 pub mod delay;
 pub mod diagnostic;
 pub mod environment;
@@ -13,6 +14,7 @@ pub mod models;
 pub mod provenance;
 pub mod secret;
 pub mod settings;
+pub mod slurm;
 pub mod source;
 pub mod topology;
 pub mod visible;

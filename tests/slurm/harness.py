@@ -40,6 +40,10 @@ class Failed(Exception):
     """A check that did not hold."""
 
 
+class Skipped(Exception):
+    """What a case needs and this machine cannot have."""
+
+
 def check(good, text):
     if not good:
         raise Failed(text)
@@ -278,13 +282,15 @@ def free_nodes(count):
 
 
 def one(which):
-    """Run a case and print its line; true when it passed."""
+    """Run a case and print its line; true when it passed, nothing when it was skipped."""
     nodes = free_nodes(which.nodes)
     began = time.monotonic()
     test = Test(which.name, nodes)
-    problem = ""
+    problem = skipped = ""
     try:
         which.function(test)
+    except Skipped as why:
+        skipped = str(why)
     except Exception as error:  # pylint: disable=broad-except
         problem = str(error) if isinstance(error, Failed) else traceback.format_exc()
         problem += "\n" + test.show()
@@ -296,8 +302,8 @@ def one(which):
         with FREE_NODES:
             BED["free"] |= {int(node[1:]) for node in nodes}
             FREE_NODES.notify_all()
-    word = "FAIL" if problem else "ok"
-    print("%-4s %5.1f s  %s" % (word, time.monotonic() - began, which.name), flush=True)
+    word = "FAIL" if problem else "skip" if skipped else "ok"
+    print("%-4s %5.1f s  %s" % (word, time.monotonic() - began, which.name + (": " + skipped if skipped else "")), flush=True)
     if problem:
         print("     " + problem.strip().replace("\n", "\n     "), flush=True)
-    return not problem
+    return None if skipped else not problem

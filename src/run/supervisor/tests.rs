@@ -353,7 +353,7 @@ fn a_strangers_answer_and_an_answer_after_the_death_do_not_count() {
 fn the_router_is_kept_for_three_polls_after_a_short_workload() {
     let mut bench = Bench::leader();
     bench.router_ready().millis(10).end(Workload, Exit::Code(0));
-    assert_eq!(bench.machine.phase(), Phase::Linger);
+    assert_eq!(bench.machine.phase(), Phase::Hold);
     bench.millis(2900);
     assert!(!bench.has(&Action::Stop(Router)));
     bench.millis(100);
@@ -391,7 +391,7 @@ fn a_router_that_dies_before_the_other_ranks_can_have_seen_it_fails_the_job() {
     bench.router_ready().millis(10).end(Workload, Exit::Code(0));
     bench.end(Router, Exit::Code(9));
     let outcome = bench.let_all_end();
-    assert_eq!((outcome.code, outcome.phase), (9, Phase::Linger));
+    assert_eq!((outcome.code, outcome.phase), (9, Phase::Hold));
     let mut late = Bench::leader();
     late.machine.plan.limits.linger = Duration::from_secs(100);
     late.router_ready().seconds(10).end(Workload, Exit::Code(0));

@@ -395,7 +395,7 @@ impl Supervisor {
                 let reason = format!("the workload ran into its limit of {waited}");
                 self.fail_with(now, exit::TIMEOUT, reason, Some("workload".into()), out);
             }
-            Phase::Linger => self.begin_teardown(now, out),
+            Phase::Hold | Phase::Linger => self.begin_teardown(now, out),
             Phase::Preflight | Phase::Serving | Phase::Teardown | Phase::Done => {}
         }
     }
@@ -412,7 +412,9 @@ impl Supervisor {
         self.hold = hold.map(|since| since + self.plan.limits.poll_interval * HOLD_POLLS);
         let until = self.hold.unwrap_or(now).max(now + self.plan.limits.linger);
         if until > now {
-            self.enter(now, Phase::Linger, out);
+            let asked = !self.plan.limits.linger.is_zero();
+            let phase = if asked { Phase::Linger } else { Phase::Hold };
+            self.enter(now, phase, out);
             self.limit = Some(until);
         } else {
             self.begin_teardown(now, out);

@@ -74,7 +74,7 @@ def hf_overrides(expected):
 
 def speculation_contradiction(expected):
     if expected.env[0]["SPEC_DECODING"] == "mtp" and expected.env[0]["DECODE_MTP_SIZE"] == "0":
-        expected.refused = "SPEC_DECODING=mtp asks for speculative decoding, but DECODE_MTP_SIZE=0 means none"
+        expected.refused = "SPEC_DECODING=mtp asks for speculative decoding, but DECODE_MTP_SIZE=0 switches it off"
 
 
 def model_path(expected):
@@ -177,7 +177,8 @@ def run_recorded(test, job):
     if expected.refused:
         # The job's own code is 2, or 143 when srun had to end the other rank.
         text = submitted.end("FAILED", None)
-        in_order(text, expected.refused, "nothing was started", "Exited with exit code 2")
+        for part in (expected.refused, "nothing was started", "Exited with exit code 2"):
+            in_order(text, part)
         check(not os.listdir(test.path("image/standin")), "nothing has run: %s" % os.listdir(test.path("image/standin")))
         return
     submitted.end("COMPLETED", "0:0")

@@ -63,6 +63,18 @@ def must(*words, patience=PATIENCE, **more):
     return done.stdout
 
 
+def edit(path, *changes):
+    """Change a file as a person would: each pair is what stands there and what takes its place."""
+    with open(path) as handle:
+        text = handle.read()
+    for old, new in changes:
+        check(old in text, "`%s` is not in %s" % (old, path))
+        text = text.replace(old, new)
+    with open(path, "w") as handle:
+        handle.write(text)
+    return path
+
+
 class Test:
     """One case: a folder, nodes of its own, at most a few jobs."""
 

@@ -3,7 +3,8 @@
 use std::process::ExitCode;
 
 use atom_launch::exit;
-use atom_launch::run::spec::NodeSpec;
+use atom_launch::input;
+use atom_launch::plan::node::NodeSpec;
 
 fn main() -> ExitCode {
     let path = std::env::args_os().nth(1).unwrap_or_default();
@@ -13,7 +14,9 @@ fn main() -> ExitCode {
             serde_json::from_slice::<NodeSpec>(&text).map_err(|error| error.to_string())
         });
     match spec {
-        Ok(spec) => {
+        Ok(mut spec) => {
+            spec.host = input::host::of_rank().host;
+            spec.environment = input::environment();
             atom_launch::run::talk::to_stderr(spec.rank, spec.quiet);
             ExitCode::from(atom_launch::run::run(&spec))
         }

@@ -25,7 +25,7 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("plan", &["domain"]),
     ("explain", &["domain"]),
     // The only one that reads what decides: arguments, variables, files, the host.
-    ("input", &["domain", "cli"]),
+    ("input", &["domain", "exit", "cli"]),
     ("resolve", &["domain", "plan"]),
     ("diff", &["domain", "resolve"]),
     ("check", &["domain", "atom", "plan", "resolve"]),
@@ -33,8 +33,8 @@ const LAYERS: [(&str, &[&str]); 16] = [
         "render",
         &["domain", "cli", "plan", "explain", "resolve", "diff"],
     ),
-    // It takes a specification, never settings; of `input` it uses the look-up of programs.
-    ("run", &["domain", "exit", "input"]),
+    // It takes a specification, never settings; of `input` it uses the look-up of programs, the signals to take and the limit of lists.
+    ("run", &["domain", "exit", "plan", "input"]),
     ("report", &["domain", "render", "run"]),
     (
         "rehearse",
@@ -216,6 +216,57 @@ fn what_computes_does_not_look_at_the_world() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// What asks for the process's surroundings besides `std::env`.
+const SURROUNDINGS: [&str; 3] = ["hostname()", "uname()", "/proc/self/environ"];
+/// What of `std::env` asks for nothing.
+const ASKS_NOTHING: [&str; 2] = ["split_paths", "join_paths"];
+/// Where one of them may stand outside `input`, and why.
+const ASKS_ITSELF: [(&str, &str, &str); 3] = [
+    (
+        "main.rs",
+        "args_os",
+        "the arguments go from here to the parser",
+    ),
+    (
+        "rehearse/stage.rs",
+        "current_exe",
+        "the stand-ins are this program under other names",
+    ),
+    (
+        "rehearse/stage.rs",
+        "temp_dir",
+        "a rehearsal makes a folder of its own there",
+    ),
+];
+
+#[test]
+fn only_input_asks_for_the_surroundings() {
+    let mut asked = BTreeSet::new();
+    for source in sources() {
+        if layer_of(&source.name) != "input" {
+            let calls = SURROUNDINGS.into_iter();
+            let calls = calls.filter(|call| source.code.contains(call));
+            let of_env = source.code.split("std::env").skip(1).map(|rest| {
+                let name = rest.trim_start_matches("::");
+                name.split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .next()
+                    .unwrap()
+            });
+            let of_env = of_env.filter(|name| !ASKS_NOTHING.contains(name));
+            asked.extend(
+                calls
+                    .chain(of_env)
+                    .map(|call| (source.name.clone(), call.to_owned())),
+            );
+        }
+    }
+    let allowed: BTreeSet<(String, String)> = ASKS_ITSELF
+        .iter()
+        .map(|(name, call, _)| ((*name).to_owned(), (*call).to_owned()))
+        .collect();
+    assert_eq!(asked, allowed);
 }
 
 #[test]

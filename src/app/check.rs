@@ -1,7 +1,5 @@
 //! `check`: files, table and filter in, findings out.
 
-use anyhow::Context as _;
-
 use super::files::load_file;
 use super::print;
 use crate::atom::table::Table;
@@ -74,7 +72,7 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         CheckFormat::Json => render::pretty(&render::check::as_json(&checked)),
         CheckFormat::Github => render::check::github(&checked),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     let errors = checked.iter().any(|side| side.found.has_errors());
     Ok(if errors { exit::FOUND } else { exit::OK })
 }

@@ -3,7 +3,6 @@
 use super::report;
 use crate::check;
 use crate::cli::JobArgs;
-use crate::domain::codes::WHICH_WORKER;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::ModelEntry;
@@ -192,71 +191,4 @@ fn without_variables(findings: &Diagnostics) -> Diagnostics {
         ..finding.clone()
     });
     Diagnostics(findings.collect())
-}
-
-/// The worker that this process is: by rank, role and `--worker`.
-pub(super) fn own_worker<'a>(
-    plan: &'a JobPlan,
-    placement: &topology::Placement,
-    settings: &Settings,
-) -> Result<&'a WorkerPlan, Diagnostic> {
-    let rank = match placement.rank {
-        _ if plan.workers.len() == 1 => plan.workers[0].rank,
-        Some(rank) => rank,
-        None => {
-            return Err(Diagnostic::error(
-                WHICH_WORKER,
-                Place::Input("--rank".into()),
-                format!("which of the {} ranks is this?", plan.ranks),
-            )
-            .help("set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken"));
-        }
-    };
-    let here: Vec<&WorkerPlan> = plan
-        .workers_of(rank)
-        .filter(|worker| {
-            settings
-                .role
-                .as_ref()
-                .is_none_or(|role| role.value == worker.role)
-        })
-        .collect();
-    match (here.as_slice(), &settings.worker) {
-        ([], _) => Err(Diagnostic::error(
-            WHICH_WORKER,
-            Place::Input("--rank".into()),
-            format!("rank {rank} has no worker"),
-        )),
-        (several, Some(wanted)) => several
-            .iter()
-            .find(|worker| worker.slot == wanted.value)
-            .copied()
-            .ok_or_else(|| {
-                Diagnostic::error(
-                    WHICH_WORKER,
-                    Place::Input("--worker".into()),
-                    format!("rank {rank} has no worker {}", wanted.value),
-                )
-                .help(format!("its workers: {}", names(several)))
-            }),
-        ([only], None) => Ok(only),
-        (several, None) => Err(Diagnostic::error(
-            WHICH_WORKER,
-            Place::Input("--worker".into()),
-            format!(
-                "rank {rank} has {} workers; which is to be started?",
-                several.len()
-            ),
-        )
-        .help(format!("`--worker N`: {}", names(several)))
-        .help("`atom-launch node` starts all of them")),
-    }
-}
-
-fn names(workers: &[&WorkerPlan]) -> String {
-    let names: Vec<String> = workers
-        .iter()
-        .map(|worker| format!("{} = {}", worker.slot, worker.name))
-        .collect();
-    names.join(", ")
 }

@@ -11,8 +11,6 @@ mod shell;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use crate::check::{job as check_job, worker as check_worker};
 use crate::cli::{Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat};
 use crate::domain::diagnostic::{Diagnostics, nearest};
@@ -22,9 +20,10 @@ use crate::exit;
 use crate::explain;
 use crate::rehearse::stand_in;
 use crate::render;
+use crate::resolve::own::own_worker;
 use crate::run::exec;
 use check::check_command;
-use job::{Job, own_worker};
+use job::Job;
 
 /// Nothing happened before this failure.
 const NOTHING_STARTED: &str = "nothing was started";
@@ -38,13 +37,14 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     let cli = match Cli::read(&words) {
         Ok(cli) => cli,
         Err(message) => {
-            // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.
-            let _ = message.print();
-            return ExitCode::from(if message.use_stderr() {
+            let code = if message.use_stderr() {
                 exit::USAGE
             } else {
                 exit::OK
-            });
+            };
+            return ended(
+                render::answer(&message).map_or_else(|error| Err(error.into()), |()| Ok(code)),
+            );
         }
     };
     let outcome = match cli.command {
@@ -63,9 +63,18 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),
     };
+    ended(outcome)
+}
+
+/// The exit code of a command; a failure of the system is said.
+fn ended(outcome: anyhow::Result<u8>) -> ExitCode {
     ExitCode::from(outcome.unwrap_or_else(|error| {
         render::to_stderr(&format!("error: {error:#}\n"));
-        exit::BUG
+        if error.is::<render::Unwritable>() {
+            exit::CANNOT_WRITE
+        } else {
+            exit::BUG
+        }
     }))
 }
 
@@ -116,7 +125,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let worker = match own_worker(&plan, &placement, &job.settings) {
+    let worker = match own_worker(&plan, &placement, &job.settings, &job.environment) {
         Ok(worker) => worker,
         Err(problem) => {
             // Where the topology is wrong, that there is no worker only follows from it.
@@ -141,20 +150,23 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     }
     if args.dry_run || job.settings.dry_run.value {
         let text = render::command::text(&worker.command, args.format);
-        render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+        render::to_stdout(text.as_bytes())?;
         return Ok(exit::OK);
     }
     let failure = exec::replace(&worker.command, &job.environment);
+    let another = "name another with `--python PATH` or ATOM_PYTHON";
     render::to_stderr(&format!(
-        "error: {}\n  = help: {}\n",
-        failure.message, failure.help
+        "error: cannot execute {}: {}\n  = help: {}\n",
+        worker.command.program,
+        failure.why,
+        failure.help.as_deref().unwrap_or(another)
     ));
     Ok(failure.code)
 }
 
 /// Data on stdout.
 fn print(text: &str) -> anyhow::Result<u8> {
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(exit::OK)
 }
 
@@ -205,7 +217,8 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     if job.refuses() {
         return Ok(exit::USAGE);
     }
-    let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);
+    let worker =
+        own_worker(&plan, &placement, &job.settings, &job.environment).unwrap_or(&plan.workers[0]);
     let mut rows = explain::rows(&worker.command);
     let file = &job.loaded.models.file.name;
     if let Some(subject) = &args.subject {
@@ -234,6 +247,6 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     if plan.workers.len() > 1 && !args.job.quiet {
         render::to_stderr(&format!("atom-launch: {} of {}\n", worker.name, plan.model));
     }
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(exit::OK)
 }

@@ -19,17 +19,15 @@ struct Word<'a> {
 
 impl Word<'_> {
     fn place(&self) -> Place {
-        match self.source {
-            Source::CommandLine(input) | Source::Environment(input) => Place::Input(input.clone()),
-            _ => Place::Whole,
-        }
+        self.source.place()
     }
 
     fn within(&self) -> String {
-        match self.source {
-            Source::CommandLine(input) | Source::Environment(input) => format!(" in {input}"),
-            _ => " of the router".to_owned(),
-        }
+        let input = self.source.input();
+        input.map_or_else(
+            || " of the router".to_owned(),
+            |input| format!(" in {input}"),
+        )
     }
 }
 

@@ -5,6 +5,7 @@
 
 pub mod codes;
 pub mod command;
+pub mod date;
 pub mod delay;
 pub mod diagnostic;
 pub mod environment;

@@ -4,6 +4,7 @@ pub mod env_file;
 pub mod host;
 pub mod hostlist;
 pub mod models_file;
+pub mod program;
 pub mod settings;
 pub mod signals;
 pub mod words;

@@ -14,6 +14,8 @@ use nix::sys::signal::Signal;
 
 use crate::domain::diagnostic::Diagnostic;
 use crate::exit;
+use crate::input::program::Failure;
+use crate::plan::node::NodeSpec;
 
 use super::clock::Clock;
 use super::console::{stderr, stdout};
@@ -26,7 +28,6 @@ use super::manifest::{Manifest, rounded};
 use super::preflight;
 use super::process::{self, Group, Orphans};
 use super::signals::{self, Note};
-use super::spec::NodeSpec;
 use super::supervisor::{Plan, Supervisor};
 
 /// The loop looks after everything at least this often, whatever the events.
@@ -116,7 +117,7 @@ impl<'a> Driver<'a> {
             answers.send(Message::Probe(target, answer)).is_ok()
         });
         let prober = Prober::start(spec.limits.poll_interval, spec.limits.probe_timeout, sink)?;
-        let orphans = Orphans::note_strangers();
+        let orphans = Orphans::note_strangers(spec.slurm_job());
         if !process::become_subreaper() {
             tracing::warn!(
                 "this kernel has no subreaper: processes that leave their session may outlive the job"
@@ -319,7 +320,7 @@ impl<'a> Driver<'a> {
                 self.logs.insert(proc, log);
                 Event::Spawned(proc)
             }
-            Err(launch::Failure { code, why }) => {
+            Err(Failure { code, why, .. }) => {
                 record.exit = Some(why.clone());
                 Event::SpawnFailed { proc, code, why }
             }

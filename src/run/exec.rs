@@ -1,10 +1,9 @@
 //! Become the server: same process id, no shell, nothing in between.
 
 use std::convert::Infallible;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,8 +12,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::domain::command::Command;
 use crate::domain::environment::Environment;
-use crate::exit;
-use crate::input::host;
+use crate::input::program::{Failure, candidates};
 
 /// Open files that the server should be able to have.
 const WANTED_FILES: u64 = 65_536;
@@ -33,37 +31,26 @@ fn wanted_soft(soft: u64, hard: u64) -> u64 {
     soft.max(WANTED_FILES.min(hard))
 }
 
-/// Why a program could not be executed: exit code and sentence.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// 126 or 127.
-    pub code: u8,
-    /// What went wrong.
-    pub message: String,
-    /// What to do.
-    pub help: String,
-}
-
 /// Replace this process by the command. Returns only when that fails.
 pub fn replace(command: &Command, environment: &Environment) -> Failure {
     if let Err(error) = raise_open_files() {
         tracing::warn!("cannot raise the limit of open files: {error}");
     }
-    let error = match execute(command, environment) {
-        Ok(never) => match never {},
-        Err(error) => error,
-    };
-    explain(&command.program, &error, environment)
-}
-
-/// `execve` itself, since the C library's `execvp` gives what is no program (one of another architecture, say) to `/bin/sh`.
-fn execute(command: &Command, environment: &Environment) -> io::Result<Infallible> {
     let mut variables = environment.clone();
     for var in &command.env {
         variables.insert(&var.name, &var.value);
     }
-    let path = variables.iter().find(|(name, _)| *name == "PATH");
-    let path = path.map_or(OsString::new(), |(_, value)| value.to_owned());
+    let error = match execute(command, &variables) {
+        Ok(never) => match never {},
+        Err(error) => error,
+    };
+    let program = OsStr::new(&command.program);
+    Failure::of_error(program, variables.raw("PATH"), &error)
+}
+
+/// `execve` itself, since the C library's `execvp` gives what is no program (one of another architecture, say) to `/bin/sh`.
+fn execute(command: &Command, variables: &Environment) -> io::Result<Infallible> {
+    let program = OsStr::new(&command.program);
     let argv = command
         .argv()
         .into_iter()
@@ -84,7 +71,7 @@ fn execute(command: &Command, environment: &Environment) -> io::Result<Infallibl
         Arc::new(AtomicBool::new(false)),
     )?;
     let mut denied = None;
-    for candidate in candidates(&command.program, &path) {
+    for candidate in candidates(program, variables.raw("PATH")) {
         match nix::unistd::execve(&c_string(candidate)?, &argv, &environ) {
             Ok(never) => return Ok(never),
             Err(Errno::ENOENT | Errno::ENOTDIR) => {}
@@ -95,70 +82,8 @@ fn execute(command: &Command, environment: &Environment) -> io::Result<Infallibl
     Err(denied.unwrap_or(Errno::ENOENT).into())
 }
 
-/// Where a program may be: itself when it holds a slash, else in each folder of the server's PATH.
-fn candidates(program: &str, path: &OsStr) -> Vec<PathBuf> {
-    if program.contains('/') {
-        return vec![PathBuf::from(program)];
-    }
-    std::env::split_paths(path)
-        .map(|folder| folder.join(program))
-        .collect()
-}
-
 fn c_string(text: impl AsRef<OsStr>) -> io::Result<CString> {
     CString::new(text.as_ref().as_bytes()).map_err(io::Error::from)
-}
-
-/// What an error of `execve` means for a program.
-pub fn explain(program: &str, error: &std::io::Error, environment: &Environment) -> Failure {
-    let path = environment.get("PATH").map_or_else(
-        || "no PATH is set".to_owned(),
-        |path| format!("it is not on PATH ({path})"),
-    );
-    let option = "name another with `--python PATH` or ATOM_PYTHON";
-    if error.kind() == std::io::ErrorKind::NotFound {
-        if host::find_program(program, environment).is_some() {
-            return Failure {
-                code: exit::CANNOT_EXECUTE,
-                message: format!(
-                    "cannot execute {program}: the interpreter that its first line names does not exist"
-                ),
-                help: option.into(),
-            };
-        }
-        let message = if program.contains('/') {
-            format!("cannot execute {program}: there is no such file")
-        } else {
-            format!("cannot execute {program}: {path}")
-        };
-        return Failure {
-            code: exit::NOT_FOUND,
-            message,
-            help: option.into(),
-        };
-    }
-    let help = match (
-        error.raw_os_error(),
-        host::find_program(program, environment),
-    ) {
-        (Some(nix::libc::ENOEXEC), _) => {
-            "it is neither a program nor a script with `#!` in its first line".to_owned()
-        }
-        (Some(nix::libc::E2BIG), _) => {
-            "arguments and environment together are larger than the system allows".to_owned()
-        }
-        _ if Path::new(program).is_dir() => format!("it is a directory; {option}"),
-        (_, Some(found)) if !host::is_executable(&found) => format!(
-            "{} is not executable: chmod +x, or {option}",
-            found.display()
-        ),
-        _ => option.to_owned(),
-    };
-    Failure {
-        code: exit::CANNOT_EXECUTE,
-        message: format!("cannot execute {program}: {error}"),
-        help,
-    }
 }
 
 #[cfg(test)]

@@ -26,7 +26,6 @@ pub mod procfs;
 pub mod records;
 pub mod signals;
 pub mod smoke;
-pub mod spec;
 pub mod supervisor;
 pub mod talk;
 pub mod wait;

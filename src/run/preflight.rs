@@ -4,16 +4,17 @@ mod address;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::domain::diagnostic::{Code, Diagnostic, Place};
 use crate::exit;
+use crate::input::program::Failure;
+use crate::plan::node::{ModelCheck, NodeSpec};
 
-use super::event::spoken;
+use super::event::{Proc, spoken};
+use super::launch::path_of;
 use super::ports::{self, Port};
-use super::spec::{ModelCheck, NodeSpec};
 
 /// A model folder is not there.
 pub const MODEL_MISSING: Code = Code("model-missing");
@@ -138,81 +139,36 @@ fn what_folder_lacks(folder: &Path) -> Option<&'static str> {
 }
 
 fn programs(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
-    let mut names: Vec<(&str, &OsStr)> = spec
-        .workers
-        .iter()
-        .map(|worker| ("interpreter", OsStr::new(&worker.command.program)))
-        .collect();
-    names.dedup();
-    names.extend(
-        spec.router
-            .iter()
-            .map(|router| ("router", OsStr::new(&router.command.program))),
-    );
-    names.extend(
-        spec.workload
-            .first()
-            .map(|word| ("workload", word.as_os_str())),
-    );
-    for (what, name) in names {
-        // The workload's PATH is its own when the job sets one.
-        let own = spec
-            .workload_env
-            .iter()
-            .find(|(name, _)| what == "workload" && name == "PATH");
-        let path = own.map_or_else(|| std::env::var_os("PATH"), |(_, value)| Some(value.into()));
-        let shown = name.to_string_lossy();
+    let servers = spec.workers.iter().enumerate().map(|(index, worker)| {
+        let program = OsStr::new(&worker.command.program);
+        ("interpreter", Proc::Server(index), program)
+    });
+    let router = spec.router.iter().map(|router| {
+        let program = OsStr::new(&router.command.program);
+        ("router", Proc::Router, program)
+    });
+    let workload = spec.workload.first();
+    let workload = workload.map(|word| ("workload", Proc::Workload, word.as_os_str()));
+    for (what, proc, name) in servers.chain(router).chain(workload) {
+        let Some(Failure { code, why, help }) = Failure::foreseen(name, path_of(spec, proc)) else {
+            continue;
+        };
+        let code = if code == exit::NOT_FOUND {
+            PROGRAM_MISSING
+        } else {
+            PROGRAM_UNUSABLE
+        };
         let place = Place::Input(what.to_owned());
-        match look_up(name, path.as_deref()) {
-            Lookup::Found => {}
-            Lookup::Missing => found.push(Diagnostic::error(
-                PROGRAM_MISSING,
-                place,
-                format!("{what} `{shown}` not found"),
-            )),
-            Lookup::Unusable(why) => {
-                let text = format!("{what} `{shown}` cannot be executed: {why}");
-                found.push(Diagnostic::error(PROGRAM_UNUSABLE, place, text));
-            }
+        let text = format!(
+            "{what} `{}` cannot be executed: {why}",
+            name.to_string_lossy()
+        );
+        let problem = Diagnostic::error(code, place, text).help_if(help);
+        // Several workers have one interpreter.
+        if !found.contains(&problem) {
+            found.push(problem);
         }
     }
-}
-
-#[derive(Debug, PartialEq, Eq)]
-enum Lookup {
-    Found,
-    Missing,
-    Unusable(&'static str),
-}
-
-/// What `execvp` would find.
-fn look_up(name: &OsStr, path: Option<&OsStr>) -> Lookup {
-    let file = |path: &Path| match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Lookup::Unusable("no permission")
-        }
-        Err(_) => Lookup::Missing,
-        Ok(data) if data.is_dir() => Lookup::Unusable("it is a folder"),
-        Ok(data) if data.permissions().mode() & 0o111 == 0 => {
-            Lookup::Unusable("it is not marked executable")
-        }
-        Ok(_) => Lookup::Found,
-    };
-    if name.is_empty() {
-        return Lookup::Missing;
-    }
-    if name.as_encoded_bytes().contains(&b'/') {
-        return file(Path::new(name));
-    }
-    let mut best = Lookup::Missing;
-    for folder in std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin"))) {
-        match file(&folder.join(name)) {
-            Lookup::Found => return Lookup::Found,
-            Lookup::Missing => {}
-            unusable @ Lookup::Unusable(_) => best = unusable,
-        }
-    }
-    best
 }
 
 fn log_folder(folder: &Path) -> Option<Diagnostic> {
@@ -257,7 +213,7 @@ fn all_ports(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
     let mut elsewhere = Vec::new();
     for (address, port, user) in wanted {
         let place = Place::Input(format!("port {port}"));
-        let text = match ports::probe(address, port) {
+        let text = match ports::probe(address, port, spec.slurm_job()) {
             Port::Free => continue,
             Port::Held(who) => {
                 format!("port {port} at {address}, needed by {user}, is in use by {who}")

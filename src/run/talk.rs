@@ -28,7 +28,7 @@ where
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let date = super::manifest::date(now);
+        let date = crate::domain::date::date(now);
         let time = date.split_once('T').map_or("", |(_, time)| time);
         let kind = match *event.metadata().level() {
             Level::ERROR => "error: ",

@@ -227,7 +227,7 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./plain",
         126,
-        "error: cannot execute ./plain: Permission denied (os error 13)\n  = help: ./plain is not executable: chmod +x, or name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./plain: it is not marked executable\n  = help: chmod +x ./plain\n",
     );
     failing(
         "./no-interpreter",
@@ -242,7 +242,7 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./folder",
         126,
-        "error: cannot execute ./folder: Permission denied (os error 13)\n  = help: it is a directory; name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./folder: it is a folder\n  = help: name another with `--python PATH` or ATOM_PYTHON\n",
     );
 }
 
@@ -252,7 +252,7 @@ fn without_a_path_the_error_says_so() {
         .models(MODELS)
         .without("PATH")
         .status(127)
-        .stderr("error: cannot execute nowhere-at-all: no PATH is set\n  = help: name another with `--python PATH` or ATOM_PYTHON\n")
+        .stderr("error: cannot execute nowhere-at-all: no PATH is set, and it is not in /bin:/usr/bin\n  = help: name another with `--python PATH` or ATOM_PYTHON\n")
         .run();
 }
 
@@ -289,7 +289,7 @@ fn a_full_disk_under_stdout_is_a_failure() {
     launch("")
         .args(["--dry-run"])
         .under(&["sh", "-c", "exec \"$@\" >/dev/full", "sh"])
-        .status(70)
+        .status(74)
         .stderr("error: cannot write to stdout: No space left on device (os error 28)\n")
         .run();
 }

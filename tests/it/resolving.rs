@@ -825,6 +825,20 @@ atom-launch: 1 error; nothing was started
 atom-launch: 1 error; nothing was started
 ",
     );
+    // A job of one node has no rank to ask for.
+    refuses(
+        job(BASIC)
+            .without("NODE_RANK")
+            .env("IPADDRS", "10.0.0.1")
+            .env("PREFILL_TP_SIZE", "4")
+            .env("DECODE_TP_SIZE", "4")
+            .args(["--layout", "packed"]),
+        "error[which-worker]: rank 0 has 2 workers; which is to be started?
+  = help: `--worker N`: 0 = prefill-0-0, 1 = decode-0-1
+  = help: `atom-launch node` starts all of them
+atom-launch: 1 error; nothing was started
+",
+    );
     refuses(
         job(BASIC).env("IPADDRS", "10.0.0.1"),
         "error[too-few-nodes]: the job needs 2 nodes (xP=1, yD=1), but IPADDRS gives 1

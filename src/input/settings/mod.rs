@@ -35,12 +35,6 @@ pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics
     (settings, reader.found)
 }
 
-/// Whether this is the script that sbatch started, not a task of srun. There SLURM_PROCID is 0 whatever the job's shape,
-/// and means no rank. sbatch's own mark is inherited by steps; the step's number is not there before.
-pub fn is_batch_step(environment: &Environment) -> bool {
-    environment.get("ENVIRONMENT") == Some("BATCH") && !environment.is_set("SLURM_STEP_ID")
-}
-
 impl Reader<'_> {
     #[expect(
         clippy::too_many_lines,
@@ -65,7 +59,7 @@ impl Reader<'_> {
         });
         let topology = workers.is_some();
         // SLURM sets these in every batch step, so they mean something only once a topology is given.
-        let rank_variables: &[&str] = if topology && !is_batch_step(self.environment) {
+        let rank_variables: &[&str] = if topology && !self.environment.is_batch_step() {
             &["NODE_RANK", "SLURM_PROCID"]
         } else {
             &["NODE_RANK"]

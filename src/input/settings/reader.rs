@@ -23,13 +23,7 @@ impl Reader<'_> {
         parse: impl Fn(&str) -> Result<T, String>,
     ) -> Option<Sourced<T>> {
         let mut winner: Option<Sourced<T>> = None;
-        let from_option = given.map(|raw| {
-            (
-                raw,
-                Source::CommandLine(option.into()),
-                format!("`{option}`"),
-            )
-        });
+        let from_option = given.map(|raw| (raw, Source::CommandLine(option.into())));
         let from_variables = variables.iter().filter_map(|name| {
             if self.environment.not_utf8(name) {
                 self.found.push(Diagnostic::error(
@@ -39,14 +33,10 @@ impl Reader<'_> {
                 ));
             }
             let raw = self.environment.get(name)?;
-            Some((
-                raw,
-                Source::Environment((*name).into()),
-                format!("variable {name}"),
-            ))
+            Some((raw, Source::Environment((*name).into())))
         });
         let candidates: Vec<_> = from_option.into_iter().chain(from_variables).collect();
-        for (raw, source, what) in candidates {
+        for (raw, source) in candidates {
             let parsed = if raw.is_empty() {
                 Err("is empty".to_owned())
             } else if raw.contains('\0') {
@@ -60,15 +50,17 @@ impl Reader<'_> {
                     value: raw.to_owned(),
                     source,
                 }),
-                (Err(reason), _) => self.invalid(&what, &source, raw, &reason),
+                (Err(reason), _) => self.invalid(&source, raw, &reason),
             }
         }
         winner
     }
 
-    fn invalid(&mut self, what: &str, source: &Source, raw: &str, reason: &str) {
-        let (Source::CommandLine(name) | Source::Environment(name)) = source else {
-            return;
+    fn invalid(&mut self, source: &Source, raw: &str, reason: &str) {
+        let name = source.input().unwrap_or_default();
+        let what = match source {
+            Source::Environment(_) => format!("variable {name}"),
+            _ => format!("`{name}`"),
         };
         let message = if raw.is_empty() {
             format!("{what} {reason}")
@@ -78,11 +70,8 @@ impl Reader<'_> {
                 visible(&secret::mask_source(&secret::shown(name, raw)))
             )
         };
-        self.found.push(Diagnostic::error(
-            INVALID_SETTING,
-            Place::Input(name.clone()),
-            message,
-        ));
+        let invalid = Diagnostic::error(INVALID_SETTING, source.place(), message);
+        self.found.push(invalid);
     }
 
     pub(super) fn or<T>(value: Option<Sourced<T>>, default: T) -> Sourced<T> {

@@ -23,20 +23,8 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
             continue;
         }
         let tp = settings.tp.get(role);
-        let option = format!("--{role}-tp");
-        let given = named(
-            &tp.source,
-            if role == Role::Standalone {
-                "--tp"
-            } else {
-                &option
-            },
-            tp.value,
-        );
-        let input = match &tp.source {
-            Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-            _ => "--tp".into(),
-        };
+        let given = named(&tp.source, &role.option("tp"), tp.value);
+        let input = tp.source.input().unwrap_or("--tp").to_owned();
         if tp.value > MAX_TP {
             found.push(
                 Diagnostic::error(
@@ -91,10 +79,8 @@ pub(super) fn check_nodes(
     found: &mut Diagnostics,
 ) {
     let (ranks, given) = (placement.ranks as usize, placement.nodes.len());
-    let input = match &placement.nodes_source {
-        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-        _ => "--nodes".into(),
-    };
+    let input = placement.nodes_source.input().unwrap_or("--nodes");
+    let input = input.to_owned();
     let place = Place::Input(input.clone());
     let shape = shape_of(counts);
     if given == 0 {
@@ -190,10 +176,7 @@ pub(super) fn check_rank(
         return;
     };
     let given = named(&rank.source, "--rank", rank.value);
-    let input = match &rank.source {
-        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-        _ => "--rank".into(),
-    };
+    let input = rank.source.input().unwrap_or("--rank").to_owned();
     let placed_by_slurm =
         matches!(&rank.source, Source::Environment(name) if name == "SLURM_PROCID");
     if let Some(node) = settings

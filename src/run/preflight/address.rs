@@ -5,9 +5,9 @@ use std::net::{IpAddr, ToSocketAddrs as _};
 use crate::domain::diagnostic::{Diagnostic, Place};
 
 use super::super::health::Target;
-use super::super::spec::NodeSpec;
 use super::super::{ports, procfs};
 use super::ADDRESS;
+use crate::plan::node::NodeSpec;
 
 /// So many addresses are listed.
 const SHOWN: usize = 8;

@@ -8,7 +8,9 @@ fn spec(folder: &Path, more: &str) -> NodeSpec {
         r#"{{"rank": 0, "job": {{"model": "M", "model_path": "/m", "ranks": 2}}, "log_dir": {:?} {more}}}"#,
         folder.join("logs")
     );
-    serde_json::from_str(&text).unwrap()
+    let mut spec: NodeSpec = serde_json::from_str(&text).unwrap();
+    spec.environment.insert("PATH", "/usr/bin:/bin");
+    spec
 }
 
 fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {
@@ -112,31 +114,6 @@ fn models_are_looked_for_by_kind() {
     assert!(!model(&hub, Some(folder.path())).unwrap().is_error());
     fs::create_dir(folder.path().join("models--demo-org--Draft-1B")).unwrap();
     assert_eq!(model(&hub, Some(folder.path())), None);
-}
-
-#[test]
-fn programs_are_found_as_exec_finds_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let plain = folder.path().join("bench.txt");
-    fs::write(&plain, "no program").unwrap();
-    assert_eq!(
-        look_up(plain.as_os_str(), None),
-        Lookup::Unusable("it is not marked executable")
-    );
-    assert_eq!(
-        look_up(folder.path().as_os_str(), None),
-        Lookup::Unusable("it is a folder")
-    );
-    let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    assert_eq!(
-        look_up(OsStr::new("sh"), Some(OsStr::new(&path))),
-        Lookup::Found
-    );
-    assert_eq!(
-        look_up(OsStr::new("bench.txt"), Some(OsStr::new(&path))),
-        Lookup::Unusable("it is not marked executable")
-    );
-    assert_eq!(look_up(OsStr::new(""), None), Lookup::Missing);
 }
 
 #[test]

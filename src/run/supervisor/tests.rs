@@ -298,6 +298,46 @@ fn a_server_that_was_ready_and_is_gone_ends_the_wait() {
 }
 
 #[test]
+fn a_server_of_another_rank_that_is_gone_ends_the_job_in_every_later_phase() {
+    for phase in [Phase::Router, Phase::Smoke, Phase::Workload, Phase::Serving] {
+        let mut plan = plan(true);
+        plan.smoke = phase == Phase::Smoke;
+        plan.workload = phase != Phase::Serving;
+        let mut bench = Bench::new(plan);
+        bench.servers_ready();
+        assert!(!bench.has(&Action::Unwatch(OTHER)) && bench.has(&Action::Unwatch(OWN)));
+        if phase != Phase::Router {
+            bench.probe(FAR, Ready);
+        }
+        // A server under load answers late or badly, for as long as it likes.
+        for answer in vec![[Refused, Timeout, Status(503), Ready]; 10].concat() {
+            bench.probe(OTHER, answer).seconds(5);
+        }
+        for _ in 0..30 {
+            bench.probe(OTHER, Refused).seconds(1);
+        }
+        assert_eq!(
+            bench.machine.phase(),
+            phase,
+            "its own rank has 30 s to say so"
+        );
+        let outcome = bench.probe(OTHER, Refused).let_all_end();
+        assert_eq!((outcome.code, outcome.phase), (69, phase));
+        assert_eq!(outcome.culprit.as_deref(), Some("decode-1"));
+    }
+    // After the workload its code is settled.
+    let mut plan = plan(true);
+    plan.limits.linger = Duration::from_mins(2);
+    let mut bench = Bench::new(plan);
+    bench.router_ready().end(Workload, Exit::Code(0));
+    for _ in 0..60 {
+        bench.probe(OTHER, Refused).seconds(1);
+    }
+    assert_eq!(bench.machine.phase(), Phase::Linger);
+    assert_eq!(bench.seconds(60).let_all_end().code, 0);
+}
+
+#[test]
 fn a_strangers_answer_and_an_answer_after_the_death_do_not_count() {
     let mut bench = Bench::leader();
     bench
@@ -645,22 +685,6 @@ fn an_engine_that_dies_before_the_first_token_ends_the_rank_at_once() {
     helper.router_ready();
     look(&mut helper, Some(0));
     assert_eq!(helper.machine.phase(), Phase::Smoke);
-}
-
-#[test]
-fn a_server_that_is_gone_before_the_first_token_is_not_waited_for() {
-    let mut bench = Bench::new(Plan {
-        smoke: true,
-        ..plan(true)
-    });
-    bench.router_ready();
-    bench.probe(OTHER, Refused).probe(OTHER, Refused);
-    assert_eq!(bench.machine.phase(), Phase::Smoke);
-    let outcome = bench.probe(OTHER, Refused).let_all_end();
-    assert_eq!(
-        (outcome.code, outcome.culprit.as_deref()),
-        (69, Some("decode-1"))
-    );
 }
 
 #[test]

@@ -20,6 +20,7 @@ pub mod scene;
 pub mod server;
 pub mod stage;
 pub mod sweep;
+pub mod tell;
 pub mod words;
 pub mod workload;
 

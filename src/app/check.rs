@@ -49,6 +49,12 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         return Ok(exit::USAGE);
     }
+    for side in &sides {
+        let (models, origin) = (&side.models, side.models.origin.in_words());
+        let count = render::count(models.entries.len(), "model");
+        tracing::debug!("models file {origin}: {count}, SHA-256 {}", models.sha256);
+    }
+    tracing::debug!("options of the server: {}", table.options().len());
     let mut neutral = Neutral::new(&input::neutral_settings());
     let checked: Vec<render::check::Checked> = sides
         .into_iter()

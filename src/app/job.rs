@@ -39,7 +39,10 @@ impl Job {
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
             match models_file::read_text(path, "env file") {
-                Ok(text) => input::env_file::overlay(path, &text, &mut environment, &mut findings),
+                Ok(text) => {
+                    tracing::debug!("env file {path}: {} bytes", text.len());
+                    input::env_file::overlay(path, &text, &mut environment, &mut findings);
+                }
                 Err(problem) => findings.push(problem),
             }
         }
@@ -64,7 +67,9 @@ impl Job {
                 return Err(exit::USAGE);
             }
         };
-        tracing::debug!(file = %loaded.models.file.name, models = loaded.models.entries.len(), "models file read");
+        let (models, origin) = (&loaded.models, loaded.models.origin.in_words());
+        let count = render::count(models.entries.len(), "model");
+        tracing::debug!("models file {origin}: {count}, SHA-256 {}", models.sha256);
         findings.extend(loaded.diagnostics.clone());
         Ok(Self {
             environment,
@@ -154,6 +159,8 @@ impl Job {
             &self.environment,
             needs_address,
         );
+        tracing::debug!("model path {}: {}", path.value, folder.in_words());
+        tracing::debug!("this host: {}", facts.in_words());
         let placement = topology::place(&self.settings, &self.environment, &mut self.findings);
         let inputs = Inputs {
             settings: &self.settings,

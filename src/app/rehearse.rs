@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use super::NOTHING_STARTED;
 use super::job::Job;
-use super::{NOTHING_STARTED, talk};
 use crate::cli::{JobArgs, RehearseArgs};
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::Environment;
@@ -61,7 +61,6 @@ impl Voice for Stderr {
 
 /// `atom-launch rehearse [options] [-- WORKLOAD…]`
 pub(super) fn rehearse_command(args: &RehearseArgs, words: &[OsString]) -> anyhow::Result<u8> {
-    talk(args.job.verbose, args.job.quiet);
     let (environment, findings) = Job::surroundings(args.env_file.env_file.as_deref());
     let reader = Reader {
         environment: rehearse::environment(&environment),

@@ -38,6 +38,9 @@ pub struct CheckArgs {
     /// Check against ATOM's main branch as of a day, YYYY-MM-DD (UTC), such as an image's date.
     #[arg(long, value_name = "DATE", conflicts_with = "server_help")]
     pub atom_date: Option<String>,
+    /// Say on stderr what was read [ATOM_LAUNCH_LOG].
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// Explain a kind of finding, or list them all.
     #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["files", "server_help", "atom_date"])]
     pub explain: Option<String>,

@@ -361,10 +361,10 @@ pub struct JobArgs {
     /// Start although the checks of the command found errors.
     #[arg(long, help_heading = "Output")]
     pub no_check: bool,
-    /// No configuration banner on stderr.
+    /// Only what is wrong on stderr: no configuration banner, no progress.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
-    /// Say more on stderr; twice for details.
+    /// Say on stderr what was read, where settings come from, which lost, what happens to processes; twice: everything [ATOM_LAUNCH_LOG].
     #[arg(short, long, action = clap::ArgAction::Count, help_heading = "Output")]
     pub verbose: u8,
 }

@@ -22,4 +22,5 @@ mod quoting;
 mod readme;
 mod recorded;
 mod resolving;
+mod verbose;
 mod views;

@@ -9,8 +9,7 @@ use atom_launch::run::talk;
 use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
-    let asked = input::log_level().ok().flatten();
-    talk::to_stderr(asked.unwrap_or(LevelFilter::INFO));
+    let speak = |usual| talk::to_stderr(input::log_level().ok().flatten().unwrap_or(usual));
     let path = std::env::args_os().nth(1).unwrap_or_default();
     let spec = std::fs::read(&path)
         .map_err(|error| error.to_string())
@@ -21,10 +20,16 @@ fn main() -> ExitCode {
         Ok(mut spec) => {
             spec.host = input::host::of_rank().host;
             spec.environment = input::environment();
+            speak(if spec.quiet {
+                LevelFilter::WARN
+            } else {
+                LevelFilter::INFO
+            });
             talk::of_rank(spec.rank);
             ExitCode::from(atom_launch::run::run(&spec))
         }
         Err(error) => {
+            speak(LevelFilter::INFO);
             tracing::error!("{}: {error}", path.to_string_lossy());
             ExitCode::from(exit::USAGE)
         }

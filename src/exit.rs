@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 
 /// Everything went well.
 pub const OK: u8 = 0;
-/// `check` found errors, `diff --exit-code` found changes, or a server or router ended too early with 0.
+/// `check` found errors, `diff --exit-code` found changes, a fault of a rehearsal never happened, or a server or router ended too early with 0.
 pub const FOUND: u8 = 1;
 /// Wrong usage or configuration.
 pub const USAGE: u8 = 2;
@@ -12,6 +12,8 @@ pub const USAGE: u8 = 2;
 pub const UNAVAILABLE: u8 = 69;
 /// A bug of ours.
 pub const BUG: u8 = 70;
+/// Data could not be written to stdout: a full disk, say (`EX_IOERR`).
+pub const CANNOT_WRITE: u8 = 74;
 /// The workload ran into `--workload-timeout`.
 pub const TIMEOUT: u8 = 124;
 /// A program was found and cannot be executed.

@@ -1,9 +1,8 @@
 //! `check`: files, table and filter in, findings out.
 
-use anyhow::Context as _;
-
 use super::files::load_file;
 use super::print;
+use super::talk::tell_file;
 use crate::atom::table::Table;
 use crate::check;
 use crate::cli::{CheckArgs, CheckFormat};
@@ -50,9 +49,7 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         return Ok(exit::USAGE);
     }
     for side in &sides {
-        let (models, origin) = (&side.models, side.models.origin.in_words());
-        let count = render::count(models.entries.len(), "model");
-        tracing::debug!("models file {origin}: {count}, SHA-256 {}", models.sha256);
+        tell_file(&side.models);
     }
     tracing::debug!("options of the server: {}", table.options().len());
     let mut neutral = Neutral::new(&input::neutral_settings());
@@ -80,7 +77,7 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         CheckFormat::Json => render::pretty(&render::check::as_json(&checked)),
         CheckFormat::Github => render::check::github(&checked),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     let errors = checked.iter().any(|side| side.found.has_errors());
     Ok(if errors { exit::FOUND } else { exit::OK })
 }

@@ -1,7 +1,5 @@
 //! Commands about models files: `models` and `diff`.
 
-use anyhow::Context as _;
-
 use super::report;
 use crate::cli::{DiffArgs, DiffFormat, ModelsArgs, TextFormat};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics};
@@ -47,7 +45,7 @@ pub(super) fn models_command(args: &ModelsArgs) -> anyhow::Result<u8> {
         TextFormat::Text => render::models::text(&summaries),
         TextFormat::Json => render::pretty(&render::models::as_json(&loaded.models, &summaries)),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(exit::OK)
 }
 
@@ -96,7 +94,7 @@ pub(super) fn diff_command(args: &DiffArgs) -> anyhow::Result<u8> {
         )),
         DiffFormat::Markdown => render::diff::markdown(&comparison),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     let changed = args.exit_code && !comparison.models.is_empty();
     Ok(if changed { exit::FOUND } else { exit::OK })
 }

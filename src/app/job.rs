@@ -1,9 +1,10 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
-use super::{NOTHING_STARTED, report};
+use super::report;
+use super::talk::tell_file;
 use crate::check;
 use crate::cli::JobArgs;
-use crate::domain::diagnostic::{Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::ModelEntry;
 use crate::domain::settings::Settings;
@@ -11,7 +12,6 @@ use crate::exit;
 use crate::input::models_file::Loaded;
 use crate::input::{self, host, models_file};
 use crate::plan::{JobPlan, WorkerPlan};
-use crate::render;
 use crate::resolve::{self, Inputs, model, topology};
 
 /// Everything that was read for a job.
@@ -20,6 +20,12 @@ pub(super) struct Job {
     pub(super) settings: Settings,
     pub(super) loaded: Loaded,
     pub(super) findings: Diagnostics,
+    /// Whether `--rank` only says what to look at, so that this machine may be no node of the job.
+    pub(super) from_elsewhere: bool,
+    /// Whether no variable can be the way out.
+    pub(super) only_options: bool,
+    /// What an error comes to.
+    consequence: &'static str,
 }
 
 impl Job {
@@ -28,9 +34,10 @@ impl Job {
         args: &JobArgs,
         trailing: &[String],
         env_file: Option<&str>,
+        consequence: &'static str,
     ) -> Result<Self, u8> {
         let (environment, findings) = Self::surroundings(env_file);
-        Self::read_with(args, trailing, environment, findings)
+        Self::read_with(args, trailing, environment, findings, consequence)
     }
 
     /// The environment with an env file laid over it, and what is wrong with that file.
@@ -55,6 +62,7 @@ impl Job {
         trailing: &[String],
         environment: Environment,
         mut findings: Diagnostics,
+        consequence: &'static str,
     ) -> Result<Self, u8> {
         let (mut settings, more) = input::settings::read(args, &environment);
         findings.extend(more);
@@ -63,38 +71,39 @@ impl Job {
             Ok(loaded) => loaded,
             Err(problems) => {
                 findings.extend(problems);
-                report(&findings, None, &environment, NOTHING_STARTED);
+                report(&findings, None, &environment, consequence);
                 return Err(exit::USAGE);
             }
         };
-        let (models, origin) = (&loaded.models, loaded.models.origin.in_words());
-        let count = render::count(models.entries.len(), "model");
-        tracing::debug!("models file {origin}: {count}, SHA-256 {}", models.sha256);
+        tell_file(&loaded.models);
         findings.extend(loaded.diagnostics.clone());
         Ok(Self {
             environment,
             settings,
             loaded,
             findings,
+            from_elsewhere: false,
+            only_options: false,
+            consequence,
         })
     }
 
-    /// Print the findings of a job that is otherwise ready: errors with their snippets, warnings one line each.
-    pub(super) fn refuses(&self, consequence: &str) -> bool {
-        if self.findings.has_errors() {
-            return report(
-                &self.findings,
-                Some(&self.loaded.models.file),
-                &self.environment,
-                consequence,
-            );
-        }
-        let warnings = self.findings.0.iter();
-        let text: String = warnings
-            .map(|finding| render::diagnostic::line(finding, Some(&self.loaded.models.file)))
-            .collect();
-        render::to_stderr(&text);
-        false
+    /// Print the findings of a job that is otherwise ready; whether it cannot go on.
+    pub(super) fn refuses(&self) -> bool {
+        self.tell();
+        self.findings.has_errors()
+    }
+
+    fn tell(&self) {
+        let shown;
+        let findings = if self.only_options {
+            shown = without_variables(&self.findings);
+            &shown
+        } else {
+            &self.findings
+        };
+        let file = Some(&self.loaded.models.file);
+        report(findings, file, &self.environment, self.consequence);
     }
 
     /// What the checks find in the workers of a rank (of all ranks without one) and in the job as a whole; nothing with `--no-check`.
@@ -113,12 +122,7 @@ impl Job {
     }
 
     pub(super) fn stop(&self) -> u8 {
-        report(
-            &self.findings,
-            Some(&self.loaded.models.file),
-            &self.environment,
-            NOTHING_STARTED,
-        );
+        self.tell();
         exit::USAGE
     }
 
@@ -161,7 +165,10 @@ impl Job {
         );
         tracing::debug!("model path {}: {}", path.value, folder.in_words());
         tracing::debug!("this host: {}", facts.in_words());
-        let placement = topology::place(&self.settings, &self.environment, &mut self.findings);
+        let mut placement = topology::place(&self.settings, &self.environment, &mut self.findings);
+        if self.from_elsewhere && placement.ranks > 1 {
+            placement.here = None;
+        }
         let inputs = Inputs {
             settings: &self.settings,
             models: &self.loaded.models,
@@ -173,4 +180,21 @@ impl Job {
         let plan = resolve::job(inputs, &placement, &mut self.findings);
         Ok((plan, placement))
     }
+}
+
+/// The same, with options alone where a variable would do as well.
+fn without_variables(findings: &Diagnostics) -> Diagnostics {
+    let plain = |text: &String| {
+        let names = input::settings::VARIABLES.iter();
+        names.fold(text.clone(), |text, name| {
+            let text = text.replace(&format!(" or {name}"), "");
+            text.replace(&format!("{name} or `"), "`")
+        })
+    };
+    let findings = findings.0.iter().map(|finding| Diagnostic {
+        message: plain(&finding.message),
+        help: finding.help.iter().map(plain).collect(),
+        ..finding.clone()
+    });
+    Diagnostics(findings.collect())
 }

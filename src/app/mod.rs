@@ -12,8 +12,6 @@ mod talk;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use anyhow::Context as _;
-
 use crate::check::{job as check_job, worker as check_worker};
 use crate::cli::{Cli, Command, ExplainArgs, LaunchArgs, PlanArgs, PlanFormat, TextFormat};
 use crate::domain::diagnostic::{Diagnostics, nearest};
@@ -41,13 +39,14 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
     let cli = match Cli::read(&words) {
         Ok(cli) => cli,
         Err(message) => {
-            // Help and version go to stdout with 0, mistakes to stderr with 2; a closed pipe is no error.
-            let _ = message.print();
-            return ExitCode::from(if message.use_stderr() {
+            let code = if message.use_stderr() {
                 exit::USAGE
             } else {
                 exit::OK
-            });
+            };
+            return ended(
+                render::answer(&message).map_or_else(|error| Err(error.into()), |()| Ok(code)),
+            );
         }
     };
     talk_as_asked(&cli);
@@ -67,9 +66,18 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Completions(args)) => shell::completions_command(&args),
         Some(Command::Man(args)) => shell::man_command(&args),
     };
+    ended(outcome)
+}
+
+/// The exit code of a command; a failure of the system is said.
+fn ended(outcome: anyhow::Result<u8>) -> ExitCode {
     ExitCode::from(outcome.unwrap_or_else(|error| {
         render::to_stderr(&format!("error: {error:#}\n"));
-        exit::BUG
+        if error.is::<render::Unwritable>() {
+            exit::CANNOT_WRITE
+        } else {
+            exit::BUG
+        }
     }))
 }
 
@@ -94,7 +102,7 @@ fn report(
 
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &args.trailing, None) {
+    let mut job = match Job::read(&args.job, &args.trailing, None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -119,7 +127,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         let more = check_job(&plan, devices);
         job.findings.extend(more);
     }
-    if job.refuses(NOTHING_STARTED) {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     if !args.job.quiet {
@@ -128,7 +136,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     talk::tell_origins(worker, &job.loaded.models.file.name);
     if args.dry_run || job.settings.dry_run.value {
         let text = render::command::text(&worker.command, args.format);
-        render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+        render::to_stdout(text.as_bytes())?;
         return Ok(exit::OK);
     }
     let failure = exec::replace(&worker.command, &job.environment);
@@ -144,22 +152,24 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
 
 /// Data on stdout.
 fn print(text: &str) -> anyhow::Result<u8> {
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(exit::OK)
 }
 
 /// `atom-launch plan`
 fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+    let env_file = args.env_file.env_file.as_deref();
+    let mut job = match Job::read(&args.job, &[], env_file, "there is no plan") {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.from_elsewhere = args.job.rank.is_some();
     let (plan, _) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
     job.check(&args.job, &plan, None);
-    if job.refuses("there is no plan") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     // Only an option narrows the plan: NODE_RANK is in every job's environment.
@@ -182,15 +192,17 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
 
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+    let env_file = args.env_file.env_file.as_deref();
+    let mut job = match Job::read(&args.job, &[], env_file, "nothing can be explained") {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.from_elsewhere = args.job.rank.is_some();
     let (plan, placement) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if job.refuses("nothing can be explained") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     let worker =
@@ -223,6 +235,6 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     if plan.workers.len() > 1 && !args.job.quiet {
         render::to_stderr(&format!("atom-launch: {} of {}\n", worker.name, plan.model));
     }
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(exit::OK)
 }

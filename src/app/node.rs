@@ -2,8 +2,6 @@
 
 use std::time::Duration;
 
-use anyhow::Context as _;
-
 use super::job::Job;
 use super::talk::tell_origins;
 use super::{NOTHING_STARTED, print};
@@ -25,7 +23,7 @@ use crate::run::{self, talk};
 
 /// `atom-launch node`
 pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
-    let mut job = match Job::read(&args.job, &[], None) {
+    let mut job = match Job::read(&args.job, &[], None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -60,8 +58,9 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
         facts: &facts,
     });
     spec.smoke = args.life.smoke;
+    spec.quiet = args.job.quiet;
     spec.workload.clone_from(&args.workload);
-    if job.refuses(NOTHING_STARTED) {
+    if job.refuses() {
         if !args.dry_run && placement.rank == Some(rank) {
             leave_word(&spec, &job.findings);
         }
@@ -161,7 +160,7 @@ pub(super) fn report_command(args: &ReportArgs) -> anyhow::Result<u8> {
         ReportFormat::Text => report::text(&records),
         ReportFormat::Html => report::html(&records),
     };
-    render::to_stdout(text.as_bytes()).context("cannot write to stdout")?;
+    render::to_stdout(text.as_bytes())?;
     Ok(if args.exit_code {
         records.exit_code()
     } else {

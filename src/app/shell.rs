@@ -19,7 +19,7 @@ pub(super) fn completions_command(args: &CompletionsArgs) -> anyhow::Result<u8> 
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command, "atom-launch", &mut script);
     let script = mended(args.shell, script);
-    render::to_stdout(&script).context("cannot write to stdout")?;
+    render::to_stdout(&script)?;
     Ok(exit::OK)
 }
 
@@ -82,6 +82,6 @@ pub(super) fn man_command(args: &ManArgs) -> anyhow::Result<u8> {
     clap_mangen::Man::new(page)
         .render(&mut text)
         .context("cannot render the manual page")?;
-    render::to_stdout(&text).context("cannot write to stdout")?;
+    render::to_stdout(&text)?;
     Ok(exit::OK)
 }

@@ -3,6 +3,7 @@
 use tracing::level_filters::LevelFilter;
 
 use crate::cli::{Cli, Command, JobArgs};
+use crate::domain::models::ModelsFile;
 use crate::explain;
 use crate::input;
 use crate::plan::WorkerPlan;
@@ -22,13 +23,13 @@ pub(super) fn talk_as_asked(cli: &Cli) {
         Some(_) => (0, false),
     };
     // A rank's progress is news; of what only computes, nothing is.
-    let (usual, quieter) = match &cli.command {
-        Some(Command::Node(_)) => (LevelFilter::INFO, LevelFilter::WARN),
-        _ => (LevelFilter::WARN, LevelFilter::ERROR),
+    let usual = match &cli.command {
+        Some(Command::Node(_)) => LevelFilter::INFO,
+        _ => LevelFilter::WARN,
     };
     let wanted = input::log_level();
     let level = match (quiet, verbose, &wanted) {
-        (true, ..) => quieter,
+        (true, ..) => LevelFilter::WARN,
         (false, 0, Ok(level)) => level.unwrap_or(usual),
         (false, 0, Err(_)) => usual,
         (false, 1, _) => LevelFilter::DEBUG,
@@ -41,6 +42,17 @@ pub(super) fn talk_as_asked(cli: &Cli) {
         // A job that has waited for hours does not end for this.
         tracing::warn!("{problem}");
     }
+}
+
+/// Which models file was read, and from where.
+pub(super) fn tell_file(models: &ModelsFile) {
+    let count = models.entries.len();
+    tracing::debug!(
+        "models file {}: {}, SHA-256 {}",
+        models.origin.in_words(),
+        render::count(count, "model"),
+        models.sha256
+    );
 }
 
 /// Where the arguments and variables of a worker come from: those that displaced something, and at the highest level all.

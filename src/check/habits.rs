@@ -16,11 +16,11 @@ const IDENTITY: &[(&str, &str)] = &[
     ("host", "remove it: it is always 0.0.0.0"),
     (
         "server_port",
-        "give atom-launch `--prefill-port`, `--decode-port` or `--server-port`, or PREFILL_PORT or DECODE_PORT",
+        "give atom-launch `--prefill-port`, `--decode-port` or `--server-port`",
     ),
     (
         "tensor_parallel_size",
-        "give atom-launch `--tp`, PREFILL_TP_SIZE or DECODE_TP_SIZE",
+        "give atom-launch `--tp`, `--prefill-tp` or `--decode-tp`",
     ),
     (
         "kv_transfer_config",

@@ -2,10 +2,12 @@
 //! mistakes of both come out at once.
 //!
 //! One file a subject: `job.rs` the options that describe a job, `start.rs` what starts something, `show.rs` what prints, `files.rs` what looks
-//! at models files, `slurm.rs` the job script, `subject.rs` the one word that clap alone cannot place.
+//! at models files, `slurm.rs` the job script, `subject.rs` the one word that clap alone cannot place, `misread.rs` what
+//! is said of words that no command takes.
 
 mod files;
 mod job;
+mod misread;
 mod show;
 mod slurm;
 mod start;
@@ -34,8 +36,8 @@ const AFTER: &str = "Examples:
   atom-launch explain --model DeepSeek-V4-Pro --block-size      where does this value come from?
 
 Every option that names a variable in [brackets] takes it from there when it is not given. An empty variable is an unset one.
-Exit codes: 0 done, 1 findings, 2 usage or configuration, 69 never ready, 70 a bug of ours, 124 workload timed out,
-126/127 cannot execute/not found, otherwise the code of the process that failed.";
+Exit codes: 0 done, 1 findings, 2 usage or configuration, 69 never ready, 70 a bug of ours, 74 stdout cannot be written,
+124 workload timed out, 126/127 cannot execute/not found, otherwise the code of the process that failed.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -74,6 +76,7 @@ impl Cli {
             });
         }
         Self::try_parse_from(explain_subject(words.to_vec()))
+            .map_err(|error| misread::explained(error, words))
     }
 }
 

@@ -14,6 +14,7 @@ pub mod models;
 pub mod provenance;
 pub mod secret;
 pub mod settings;
+pub mod slurm;
 pub mod source;
 pub mod topology;
 pub mod visible;

@@ -59,6 +59,9 @@ pub struct NodeSpec {
     /// The variables that all processes inherit. They are inherited in any case; here is what is asked of them.
     #[serde(default, deserialize_with = "environment")]
     pub environment: Environment,
+    /// Whether only warnings and errors are shown, of the launcher's own lines and of what processes write.
+    #[serde(default)]
+    pub quiet: bool,
     /// Seconds since 1970 at which the surrounding job ends (`SLURM_JOB_END_TIME`).
     #[serde(default)]
     pub job_end: Option<u64>,

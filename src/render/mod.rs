@@ -12,18 +12,44 @@ pub mod sbatch;
 pub mod schema;
 pub mod table;
 
+use std::fmt;
 use std::io::{self, IsTerminal as _, Write};
 
 use crate::domain::provenance::Source;
 
 pub use crate::domain::words::quote;
 
+/// Stdout takes no data: its own exit code, since whoever reads the data has only a part of it.
+#[derive(Debug)]
+pub struct Unwritable(io::Error);
+
+impl fmt::Display for Unwritable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot write to stdout: {}", self.0)
+    }
+}
+
+impl std::error::Error for Unwritable {}
+
 /// Write data to stdout. A reader that went away ends the output quietly; anything else is an error.
-pub fn to_stdout(text: &[u8]) -> io::Result<()> {
+pub fn to_stdout(text: &[u8]) -> Result<(), Unwritable> {
     let mut out = io::stdout().lock();
-    match out.write_all(text).and_then(|()| out.flush()) {
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-        other => other,
+    written(out.write_all(text).and_then(|()| out.flush()))
+}
+
+/// Print what the command line's own reader says: help and version on stdout, mistakes on stderr.
+pub fn answer(message: &clap::Error) -> Result<(), Unwritable> {
+    let printed = message.print();
+    if message.use_stderr() {
+        return Ok(());
+    }
+    written(printed.and_then(|()| io::stdout().lock().flush()))
+}
+
+fn written(result: io::Result<()>) -> Result<(), Unwritable> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Unwritable(error)),
+        _ => Ok(()),
     }
 }
 

@@ -57,7 +57,7 @@ pub fn spec(of: Rank<'_>) -> NodeSpec {
             port: router.port.value.get(),
         }),
         workload: Vec::new(),
-        workload_env: workload_env(plan),
+        workload_env: workload_env(plan, of.environment),
         log_dir: of_attempt(log_dir(of), of.environment),
         collect_logs: of
             .life
@@ -66,6 +66,7 @@ pub fn spec(of: Rank<'_>) -> NodeSpec {
             .map(|folder| of_attempt(PathBuf::from(&folder.value), of.environment)),
         limits: limits(of.settings, of.life),
         smoke: false,
+        quiet: false,
         host: of.facts.host.clone(),
         environment: of.environment.clone(),
         job_end: of
@@ -165,7 +166,7 @@ fn hub_cache(environment: &Environment) -> PathBuf {
 }
 
 /// What the workload is told about the job, besides the variables that the job has itself.
-fn workload_env(plan: &JobPlan) -> Vec<(String, String)> {
+fn workload_env(plan: &JobPlan, environment: &Environment) -> Vec<(String, String)> {
     let gpus = |role: Role| -> u32 {
         plan.workers
             .iter()
@@ -189,6 +190,17 @@ fn workload_env(plan: &JobPlan) -> Vec<(String, String)> {
     if plan.router.is_some() {
         env.push(("PREFILL_GPUS".to_owned(), prefill.to_string()));
         env.push(("DECODE_GPUS".to_owned(), decode.to_string()));
+    }
+    // A MODEL_DIR that was overruled would lead the workload to another model than the servers'.
+    let path = plan
+        .workers
+        .first()
+        .map_or(Path::new(""), |worker| Path::new(&worker.model_path.value));
+    if let (Some(given), Some(own)) = (environment.get("MODEL_DIR"), path.parent())
+        && path.is_absolute()
+        && !path.starts_with(given)
+    {
+        env.push(("MODEL_DIR".to_owned(), own.to_string_lossy().into_owned()));
     }
     env
 }

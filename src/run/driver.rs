@@ -351,7 +351,7 @@ impl<'a> Driver<'a> {
     }
 
     fn show_status(&mut self) {
-        if stderr().is_terminal() {
+        if stderr().is_terminal() && !self.spec.quiet {
             let now = self.clock.at(Instant::now());
             let text = self.machine.waiting_for(now);
             // Without automatic wrap a long line is cut at the edge and stays one line.

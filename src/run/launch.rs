@@ -197,7 +197,7 @@ pub fn start(spec: &NodeSpec, proc: Proc, name: &str) -> Result<(Group, Log), Fa
     let system = |error| Failure::unusable(format!("no pipe for its output: {error}"));
     let mut log = Log::create(&log_path(spec, proc));
     // Servers write both streams into one pipe: their lines stay in order. The workload's are told apart.
-    let pipes = pipes(&mut command, proc).map_err(system)?;
+    let pipes = pipes(&mut command, proc, spec.quiet).map_err(system)?;
     let group = Group::spawn(&mut command)
         .map_err(|error| Failure::of_error(&program, path_of(spec, proc), &error))?;
     // The command holds the writing ends; without this the pipes would never end.
@@ -211,7 +211,7 @@ pub fn start(spec: &NodeSpec, proc: Proc, name: &str) -> Result<(Group, Log), Fa
     Ok((group, log))
 }
 
-fn pipes(command: &mut Command, proc: Proc) -> io::Result<Vec<(OwnedFd, Passage)>> {
+fn pipes(command: &mut Command, proc: Proc, quiet: bool) -> io::Result<Vec<(OwnedFd, Passage)>> {
     let (reader, writer) = io::pipe()?;
     if proc == Proc::Workload {
         let (errors, error_writer) = io::pipe()?;
@@ -222,7 +222,12 @@ fn pipes(command: &mut Command, proc: Proc) -> io::Result<Vec<(OwnedFd, Passage)
         ]);
     }
     command.stdout(writer.try_clone()?).stderr(writer);
-    Ok(vec![(reader.into(), Passage::Prefixed)])
+    let passage = if quiet {
+        Passage::FileOnly
+    } else {
+        Passage::Prefixed
+    };
+    Ok(vec![(reader.into(), passage)])
 }
 
 #[cfg(test)]

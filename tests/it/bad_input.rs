@@ -853,14 +853,9 @@ fn wrong_usage_is_2_with_the_nearest_option() {
     Test::new("--modl x")
         .status(2)
         .stderr(
-            "error: unexpected argument '--modl' found
-
-  tip: a similar argument exists: '--model'
-  tip: to pass '--modl' as a value, use '-- --modl'
-
-Usage: atom-launch --model <NAME> [-- <SERVER ARGS>...]
-
-For more information, try '--help'.
+            "error: `atom-launch` has no option `--modl`
+  = help: did you mean `--model`?
+  = help: `atom-launch --help` lists all
 ",
         )
         .run();

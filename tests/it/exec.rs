@@ -289,7 +289,7 @@ fn a_full_disk_under_stdout_is_a_failure() {
     launch("")
         .args(["--dry-run"])
         .under(&["sh", "-c", "exec \"$@\" >/dev/full", "sh"])
-        .status(70)
+        .status(74)
         .stderr("error: cannot write to stdout: No space left on device (os error 28)\n")
         .run();
 }

@@ -22,5 +22,6 @@ mod quoting;
 mod readme;
 mod recorded;
 mod resolving;
+mod streams;
 mod verbose;
 mod views;

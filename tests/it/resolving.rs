@@ -695,7 +695,7 @@ fn speculation_is_asked_for_in_one_voice() {
         |test| test.env("SPEC_DECODING", "none").args(["--mtp", "1"]),
         &["+ --method mtp", "+ --num-speculative-tokens 1"],
     );
-    refuses(job(BASIC).env("SPEC_DECODING", "none").env("DECODE_MTP_SIZE", "3"), "error[contradiction]: SPEC_DECODING=none asks for none, but DECODE_MTP_SIZE=3 means speculative decoding
+    refuses(job(BASIC).env("SPEC_DECODING", "none").env("DECODE_MTP_SIZE", "3"), "error[contradiction]: SPEC_DECODING=none switches speculative decoding off, but DECODE_MTP_SIZE=3 asks for it
   = help: make the two agree, or settle it with `--mtp N`
 atom-launch: 1 error; nothing was started
 ");
@@ -724,12 +724,12 @@ atom-launch: 1 error; nothing was started
 ",
     );
     refuses(job(BASIC).env("MODEL_NAME", "demo-org/Demo-8B"), "error[unknown-model]: model `demo-org/Demo-8B` (MODEL_NAME) is not in models_atom.yaml
-  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into `--model-dir`
   = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).env("MODEL_NAME", "/models/Demo-8B/"), "error[unknown-model]: model `/models/Demo-8B/` (MODEL_NAME) is not in models_atom.yaml
-  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into `--model-dir`
   = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");

@@ -17,7 +17,7 @@ use crate::domain::topology::Port;
 use crate::domain::visible::visible;
 
 pub use life::read_life;
-pub use names::VARIABLES;
+pub use names::{VARIABLES, of_job};
 use reader::Reader;
 use values::{
     address, boolean, concurrency, gpus, index, json_object, node_list, seconds, size_list, text,

@@ -24,23 +24,22 @@ impl Reader<'_> {
                 "none" | "false" | "off" | "0" | "no"
             );
             if wants != (mtp.value > 0) {
-                let size = match mtp.source {
-                    Source::Default => "DECODE_MTP_SIZE is not set".to_owned(),
-                    _ => format!("DECODE_MTP_SIZE={}", mtp.value),
+                let given = format!("SPEC_DECODING={}", visible(spec));
+                let size = mtp.value;
+                let message = match mtp.source {
+                    _ if !wants => format!(
+                        "{given} switches speculative decoding off, but DECODE_MTP_SIZE={size} asks for it"
+                    ),
+                    Source::Default => format!(
+                        "{given} asks for speculative decoding, but DECODE_MTP_SIZE, its number of tokens, is not set"
+                    ),
+                    _ => format!(
+                        "{given} asks for speculative decoding, but DECODE_MTP_SIZE={size} switches it off"
+                    ),
                 };
-                let means = |on: bool| if on { "speculative decoding" } else { "none" };
                 self.found.push(
-                    Diagnostic::error(
-                        CONTRADICTION,
-                        Place::Input("SPEC_DECODING".into()),
-                        format!(
-                            "SPEC_DECODING={} asks for {}, but {size} means {}",
-                            visible(spec),
-                            means(wants),
-                            means(mtp.value > 0)
-                        ),
-                    )
-                    .help("make the two agree, or settle it with `--mtp N`"),
+                    Diagnostic::error(CONTRADICTION, Place::Input("SPEC_DECODING".into()), message)
+                        .help("make the two agree, or settle it with `--mtp N`"),
                 );
             }
         }

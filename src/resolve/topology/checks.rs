@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{MAX_TP, Placement, Slot};
 use crate::domain::codes::{
     CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE,
-    RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
+    RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES, WHICH_WORKER,
 };
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::provenance::{Source, Sourced};
@@ -154,6 +154,24 @@ pub(super) fn check_rank(
             placement.rank = ranks
                 .next()
                 .filter(|first| ranks.all(|rank| rank == *first));
+        }
+        if let Some(address) = settings
+            .host_ip
+            .as_ref()
+            .filter(|_| placement.rank.is_none() && placement.ranks > 1)
+        {
+            let given = named(&address.source, "--host-ip", &address.value);
+            found.push(
+                Diagnostic::error(
+                    WHICH_WORKER,
+                    Place::Input("--host-ip".into()),
+                    format!(
+                        "{given} is the address of one of the {} ranks",
+                        placement.ranks
+                    ),
+                )
+                .help("say of which one with `--rank N`"),
+            );
         }
         return;
     };

@@ -1,5 +1,10 @@
 //! What looks at models files.
 
+#![expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "in help texts, brackets name the variable that stands behind an option"
+)]
+
 use clap::{Args, ValueEnum};
 
 use super::job::ModelsFileArgs;

@@ -61,6 +61,7 @@ impl Supervisor {
                     format!("the first token came after {took}"),
                     out,
                 );
+                self.next_look = None;
                 self.start_workload(now, out);
             }
             Err(why) => {
@@ -110,7 +111,10 @@ impl Supervisor {
                     out,
                 );
             }
-            return;
+            // One that hung from its first moment on is gone as well once its port is closed.
+            if !self.router.opened || self.router.refused < GONE_AFTER {
+                return;
+            }
         }
         if self.router.refused >= GONE_AFTER {
             Self::say(Level::Info, "the router is gone: the job is over", out);

@@ -21,7 +21,7 @@ use crate::domain::settings::Settings;
 use crate::domain::visible::visible;
 use models_file::{BUILT_IN, BUILT_IN_NAME, Loaded};
 
-/// How much is said on standard error, where no option says so.
+/// How much is said on standard error, where no option says so. No setting of a job: its script leaves it as the submitting shell has it.
 const LOG_VARIABLE: &str = "ATOM_LAUNCH_LOG";
 
 /// The environment, copied once.

@@ -7,7 +7,6 @@ use crate::domain::visible::visible;
 
 /// All variables that a setting is read from, for near misses and for the docs.
 pub const VARIABLES: &[&str] = &[
-    "ATOM_LAUNCH_LOG",
     "ATOM_MODELS_FILE",
     "ATOM_PYTHON",
     "ATOM_ROUTER",

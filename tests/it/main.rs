@@ -23,4 +23,5 @@ mod readme;
 mod recorded;
 mod resolving;
 mod streams;
+mod verbose;
 mod views;

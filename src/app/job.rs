@@ -3,8 +3,10 @@
 use super::{NOTHING_STARTED, report};
 use crate::check;
 use crate::cli::JobArgs;
-use crate::domain::codes::WHICH_WORKER;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::codes::{
+    INVALID_SETTING, NO_ADDRESSES, NO_HOST_ADDRESS, NO_MODEL, NO_MODEL_FOLDER, WHICH_WORKER,
+};
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::ModelEntry;
 use crate::domain::settings::Settings;
@@ -75,8 +77,50 @@ impl Job {
         })
     }
 
+    /// Take out what only follows from an input that could not be read: that nothing is given, where something unusable is.
+    fn drop_consequences(&mut self) {
+        const FOLLOWS: [(Code, &[&str]); 5] = [
+            (NO_MODEL, &["--model", "MODEL_NAME"]),
+            (
+                NO_MODEL_FOLDER,
+                &["--model-dir", "MODEL_DIR", "--model-path", "MODEL_PATH"],
+            ),
+            (
+                NO_ADDRESSES,
+                &[
+                    "--nodes",
+                    "IPADDRS",
+                    "SLURM_STEP_NODELIST",
+                    "SLURM_JOB_NODELIST",
+                ],
+            ),
+            (NO_HOST_ADDRESS, &["--host-ip"]),
+            (
+                WHICH_WORKER,
+                &["--rank", "NODE_RANK", "SLURM_PROCID", "--worker"],
+            ),
+        ];
+        let unread: Vec<String> = self
+            .findings
+            .0
+            .iter()
+            .filter(|finding| finding.code == INVALID_SETTING && finding.is_error())
+            .filter_map(|finding| match &finding.place {
+                Place::Input(input) => Some(input.clone()),
+                Place::Whole | Place::File(_) => None,
+            })
+            .collect();
+        let follows = |code: Code| {
+            let inputs = FOLLOWS.iter().find(|(follower, _)| *follower == code);
+            inputs
+                .is_some_and(|(_, inputs)| unread.iter().any(|one| inputs.contains(&one.as_str())))
+        };
+        self.findings.0.retain(|finding| !follows(finding.code));
+    }
+
     /// Print the findings of a job that is otherwise ready: errors with their snippets, warnings one line each.
-    pub(super) fn refuses(&self, consequence: &str) -> bool {
+    pub(super) fn refuses(&mut self, consequence: &str) -> bool {
+        self.drop_consequences();
         if self.findings.has_errors() {
             return report(
                 &self.findings,
@@ -108,7 +152,8 @@ impl Job {
         self.findings.extend(of_job);
     }
 
-    pub(super) fn stop(&self) -> u8 {
+    pub(super) fn stop(&mut self) -> u8 {
+        self.drop_consequences();
         report(
             &self.findings,
             Some(&self.loaded.models.file),

@@ -323,12 +323,10 @@ fn log_dir(life: &LifeSettings, environment: &Environment) -> PathBuf {
 
 /// `atom-launch wait`
 pub(super) fn wait_command(args: &WaitArgs) -> u8 {
-    let time = |name: &str, text: &str| match text.parse::<f64>() {
-        Ok(time) if (0.05..=31_536_000.0).contains(&time) => Ok(seconds(time)),
-        _ => Err(format!(
-            "`{name}` must be a number of seconds from 0.05, found `{}`",
-            text.escape_debug()
-        )),
+    let time = |name: &str, text: &str| {
+        let time = input::settings::interval(text);
+        time.map(seconds)
+            .map_err(|why| format!("`{name}` {why}, found `{}`", text.escape_debug()))
     };
     let times = (
         time("--timeout", &args.timeout),

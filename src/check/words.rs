@@ -15,7 +15,10 @@ const IDENTITY: &[(&str, &str)] = &[
         "model",
         "give atom-launch `--model-path` or MODEL_DIR, or write the field `hf_dir`",
     ),
-    ("host", "remove it: it is always 0.0.0.0"),
+    (
+        "host",
+        "remove it: it is 0.0.0.0, or `::` where the node's address is IPv6",
+    ),
     (
         "server_port",
         "give atom-launch `--prefill-port`, `--decode-port` or `--server-port`, or PREFILL_PORT or DECODE_PORT",
@@ -48,7 +51,7 @@ const ALWAYS_PASSED: &[&str] = &["block_size", "gpu_memory_utilization", "max_nu
 
 /// A word as it may be shown.
 fn shown(word: &str) -> String {
-    let mut text = visible(&secret::hide_url_passwords(word));
+    let mut text = visible(&secret::shown_words([word]).concat());
     if text.chars().count() > 80 {
         text = text.chars().take(79).collect::<String>() + "…";
     }

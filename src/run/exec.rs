@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::ffi::{CString, OsStr, OsString};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -14,7 +14,8 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use crate::domain::command::Command;
 use crate::domain::environment::Environment;
 use crate::exit;
-use crate::input::host;
+
+use super::program::{Lookup, look_up};
 
 /// Open files that the server should be able to have.
 const WANTED_FILES: u64 = 65_536;
@@ -111,53 +112,41 @@ fn c_string(text: impl AsRef<OsStr>) -> io::Result<CString> {
 
 /// What an error of `execve` means for a program.
 pub fn explain(program: &str, error: &std::io::Error, environment: &Environment) -> Failure {
-    let path = environment.get("PATH").map_or_else(
-        || "no PATH is set".to_owned(),
-        |path| format!("it is not on PATH ({path})"),
-    );
     let option = "name another with `--python PATH` or ATOM_PYTHON";
+    let cannot = |why: &str| format!("cannot execute {program}: {why}");
+    let path = environment.get("PATH").unwrap_or_default();
+    if let Lookup::Unusable(fault) = look_up(OsStr::new(program), Some(OsStr::new(path))) {
+        let help = fault.help.map(|help| format!("{help}, or {option}"));
+        return Failure {
+            code: exit::CANNOT_EXECUTE,
+            message: cannot(&fault.why),
+            help: help.unwrap_or_else(|| option.into()),
+        };
+    }
     if error.kind() == std::io::ErrorKind::NotFound {
-        if host::find_program(program, environment).is_some() {
-            return Failure {
-                code: exit::CANNOT_EXECUTE,
-                message: format!(
-                    "cannot execute {program}: the interpreter that its first line names does not exist"
-                ),
-                help: option.into(),
-            };
-        }
-        let message = if program.contains('/') {
-            format!("cannot execute {program}: there is no such file")
+        let why = if program.contains('/') {
+            "there is no such file".to_owned()
+        } else if path.is_empty() {
+            "no PATH is set".to_owned()
         } else {
-            format!("cannot execute {program}: {path}")
+            format!("it is not on PATH ({path})")
         };
         return Failure {
             code: exit::NOT_FOUND,
-            message,
+            message: cannot(&why),
             help: option.into(),
         };
     }
-    let help = match (
-        error.raw_os_error(),
-        host::find_program(program, environment),
-    ) {
-        (Some(nix::libc::ENOEXEC), _) => {
-            "it is neither a program nor a script with `#!` in its first line".to_owned()
+    let help = match error.raw_os_error() {
+        Some(nix::libc::E2BIG) => {
+            "arguments and environment together are larger than the system allows"
         }
-        (Some(nix::libc::E2BIG), _) => {
-            "arguments and environment together are larger than the system allows".to_owned()
-        }
-        _ if Path::new(program).is_dir() => format!("it is a directory; {option}"),
-        (_, Some(found)) if !host::is_executable(&found) => format!(
-            "{} is not executable: chmod +x, or {option}",
-            found.display()
-        ),
-        _ => option.to_owned(),
+        _ => option,
     };
     Failure {
         code: exit::CANNOT_EXECUTE,
-        message: format!("cannot execute {program}: {error}"),
-        help,
+        message: cannot(&error.to_string()),
+        help: help.into(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use crate::domain::command;
@@ -15,6 +15,7 @@ use super::health::Target;
 use super::logs::{Log, Passage};
 use super::manifest::{Process, Variable};
 use super::process::Group;
+use super::program::{Lookup, look_up};
 use super::spec::NodeSpec;
 
 /// A start that did not happen.
@@ -225,12 +226,14 @@ fn pipes(command: &mut Command, proc: Proc) -> io::Result<Vec<(OwnedFd, Passage)
 
 fn failure(program: &OsStr, error: &io::Error) -> Failure {
     let shown = program.to_string_lossy();
-    let there = shown.contains('/') && Path::new(program).exists();
-    match error.kind() {
-        io::ErrorKind::NotFound if there => Failure {
+    let path = std::env::var_os("PATH");
+    if let Lookup::Unusable(fault) = look_up(program, path.as_deref()) {
+        return Failure {
             code: exit::CANNOT_EXECUTE,
-            why: format!("`{shown}` is there, but the interpreter in its first line is not"),
-        },
+            why: format!("`{shown}` cannot be executed: {}", fault.why),
+        };
+    }
+    match error.kind() {
         io::ErrorKind::NotFound => Failure {
             code: exit::NOT_FOUND,
             why: format!("`{shown}` not found"),

@@ -23,6 +23,7 @@ pub mod ports;
 pub mod preflight;
 pub mod process;
 pub mod procfs;
+pub mod program;
 pub mod records;
 pub mod signals;
 pub mod smoke;

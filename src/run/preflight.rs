@@ -4,7 +4,7 @@ mod address;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -13,6 +13,7 @@ use crate::exit;
 
 use super::event::spoken;
 use super::ports::{self, Port};
+use super::program::{Fault, Lookup, look_up};
 use super::spec::{ModelCheck, NodeSpec};
 
 /// A model folder is not there.
@@ -32,6 +33,9 @@ pub const ADDRESS: Code = Code("address-elsewhere");
 /// The job ends before a wait could.
 pub const JOB_ENDS: Code = Code("job-ends-early");
 
+/// More than a file system keeps beside a file's name.
+const TRIAL: [u8; 8192] = [b'.'; 8192];
+
 /// Everything that stands against this rank's start.
 pub fn preflight(spec: &NodeSpec) -> Vec<Diagnostic> {
     let mut found = Vec::new();
@@ -41,6 +45,7 @@ pub fn preflight(spec: &NodeSpec) -> Vec<Diagnostic> {
     programs(spec, &mut found);
     found.extend(log_folder(&spec.log_dir));
     all_ports(spec, &mut found);
+    address::deaf(spec, &mut found);
     if let Some(end) = spec.job_end {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -165,67 +170,66 @@ fn programs(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
         let place = Place::Input(what.to_owned());
         match look_up(name, path.as_deref()) {
             Lookup::Found => {}
-            Lookup::Missing => found.push(Diagnostic::error(
-                PROGRAM_MISSING,
-                place,
-                format!("{what} `{shown}` not found"),
-            )),
-            Lookup::Unusable(why) => {
+            Lookup::Missing(more) => {
+                let why = more.as_ref().map(|fault| format!(": {}", fault.why));
+                let text = format!("{what} `{shown}` not found{}", why.unwrap_or_default());
+                let help = more.and_then(|fault| fault.help);
+                found.push(Diagnostic::error(PROGRAM_MISSING, place, text).help_if(help));
+            }
+            Lookup::Unusable(Fault { why, help }) => {
                 let text = format!("{what} `{shown}` cannot be executed: {why}");
-                found.push(Diagnostic::error(PROGRAM_UNUSABLE, place, text));
+                found.push(Diagnostic::error(PROGRAM_UNUSABLE, place, text).help_if(help));
             }
         }
     }
 }
 
-#[derive(Debug, PartialEq, Eq)]
-enum Lookup {
-    Found,
-    Missing,
-    Unusable(&'static str),
-}
-
-/// What `execvp` would find.
-fn look_up(name: &OsStr, path: Option<&OsStr>) -> Lookup {
-    let file = |path: &Path| match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Lookup::Unusable("no permission")
-        }
-        Err(_) => Lookup::Missing,
-        Ok(data) if data.is_dir() => Lookup::Unusable("it is a folder"),
-        Ok(data) if data.permissions().mode() & 0o111 == 0 => {
-            Lookup::Unusable("it is not marked executable")
-        }
-        Ok(_) => Lookup::Found,
-    };
-    if name.is_empty() {
-        return Lookup::Missing;
-    }
-    if name.as_encoded_bytes().contains(&b'/') {
-        return file(Path::new(name));
-    }
-    let mut best = Lookup::Missing;
-    for folder in std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin"))) {
-        match file(&folder.join(name)) {
-            Lookup::Found => return Lookup::Found,
-            Lookup::Missing => {}
-            unusable @ Lookup::Unusable(_) => best = unusable,
-        }
-    }
-    best
-}
-
+/// Whether logs can be written: by writing one, since a full disk takes a file without content.
 fn log_folder(folder: &Path) -> Option<Diagnostic> {
     let trial = folder.join(format!(".atom-launch-{}", std::process::id()));
-    let result = fs::create_dir_all(folder).and_then(|()| fs::write(&trial, ""));
+    let result = fs::create_dir_all(folder).and_then(|()| fs::write(&trial, TRIAL));
     let _ = fs::remove_file(&trial);
-    let error = result.err()?;
-    let text = format!("log folder {} cannot be written: {error}", folder.display());
-    Some(Diagnostic::error(
-        LOG_FOLDER,
-        Place::Input("--log-dir".into()),
-        text,
-    ))
+    let (why, help) = cannot_log(folder, &result.err()?);
+    let text = format!(
+        "log folder {} (--log-dir) cannot be written: {why}",
+        folder.display()
+    );
+    let place = Place::Input("--log-dir".into());
+    Some(Diagnostic::error(LOG_FOLDER, place, text).help(help))
+}
+
+/// Why a log folder takes nothing, and what to do.
+fn cannot_log(folder: &Path, error: &io::Error) -> (String, &'static str) {
+    let another = "give a folder with `--log-dir`";
+    // The first that is there and no folder stands in the way of all below it.
+    let in_the_way = folder
+        .ancestors()
+        .filter(|above| fs::symlink_metadata(above).is_ok())
+        .find(|above| !above.is_dir());
+    if let Some(other) = in_the_way {
+        let what = match fs::metadata(other) {
+            Ok(data) if data.is_file() => "a file",
+            Ok(_) => "no folder",
+            Err(_) => "a link that leads nowhere",
+        };
+        let name = if other == folder {
+            "it".to_owned()
+        } else {
+            other.display().to_string()
+        };
+        return (format!("{name} is {what}"), another);
+    }
+    match error.kind() {
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
+            error.to_string(),
+            "make room, or give a folder elsewhere with `--log-dir`",
+        ),
+        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => (
+            error.to_string(),
+            "make it writable for this user, or give a folder elsewhere with `--log-dir`",
+        ),
+        _ => (error.to_string(), another),
+    }
 }
 
 fn all_ports(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {

@@ -227,22 +227,22 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./plain",
         126,
-        "error: cannot execute ./plain: Permission denied (os error 13)\n  = help: ./plain is not executable: chmod +x, or name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./plain: it is not marked executable\n  = help: chmod +x ./plain, or name another with `--python PATH` or ATOM_PYTHON\n",
     );
     failing(
         "./no-interpreter",
         126,
-        "error: cannot execute ./no-interpreter: the interpreter that its first line names does not exist\n  = help: name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./no-interpreter: its first line names /nowhere/python3, which does not exist\n  = help: mend the first line of ./no-interpreter, or name another with `--python PATH` or ATOM_PYTHON\n",
     );
     failing(
         "./no-format",
         126,
-        "error: cannot execute ./no-format: Exec format error (os error 8)\n  = help: it is neither a program nor a script with `#!` in its first line\n",
+        "error: cannot execute ./no-format: it is neither a program nor a script with `#!` in its first line\n  = help: a script starts with a line such as `#!/bin/bash`, or name another with `--python PATH` or ATOM_PYTHON\n",
     );
     failing(
         "./folder",
         126,
-        "error: cannot execute ./folder: Permission denied (os error 13)\n  = help: it is a directory; name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./folder: it is a folder\n  = help: name another with `--python PATH` or ATOM_PYTHON\n",
     );
 }
 
@@ -281,16 +281,6 @@ fn a_closed_or_broken_stdout_is_no_failure() {
     launch("")
         .args(["--dry-run"])
         .under(&["sh", "-c", "\"$@\" | true", "sh"])
-        .run();
-}
-
-#[test]
-fn a_full_disk_under_stdout_is_a_failure() {
-    launch("")
-        .args(["--dry-run"])
-        .under(&["sh", "-c", "exec \"$@\" >/dev/full", "sh"])
-        .status(70)
-        .stderr("error: cannot write to stdout: No space left on device (os error 28)\n")
         .run();
 }
 

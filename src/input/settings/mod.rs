@@ -16,9 +16,10 @@ use crate::domain::settings::{
 use crate::domain::topology::{Mode, Port};
 
 pub use names::VARIABLES;
+pub use values::interval;
 use values::{
-    address, boolean, concurrency, count, gpus, index, interval, json_object, node_list, pause,
-    seconds, size_list, text, word_list,
+    address, boolean, concurrency, count, gpus, index, json_object, node_list, pause, seconds,
+    size_list, text, word_list,
 };
 
 /// Read all settings; all mistakes of command line and environment together.
@@ -108,7 +109,7 @@ impl Reader<'_> {
         });
         let candidates: Vec<_> = from_option.into_iter().chain(from_variables).collect();
         for (raw, source, what) in candidates {
-            let parsed = if raw.is_empty() {
+            let parsed = if raw.is_empty() && parse(raw).is_err() {
                 Err("is empty".to_owned())
             } else if raw.contains('\0') {
                 Err("holds a NUL byte".to_owned())
@@ -403,9 +404,9 @@ impl Reader<'_> {
     fn mtp(&mut self, args: &JobArgs) -> Sourced<u32> {
         let mtp = self.read("--mtp", args.mtp.as_deref(), &["DECODE_MTP_SIZE"], index);
         let mtp = Self::or(mtp, 0);
-        let spec = self.environment.get("SPEC_DECODING");
+        let spec = self.read("SPEC_DECODING", None, &["SPEC_DECODING"], text);
         if let (Some(spec), true) = (
-            spec,
+            spec.as_ref().map(|spec| spec.value.as_str()),
             args.mtp.is_none() && self.found_nothing_about("DECODE_MTP_SIZE"),
         ) {
             let wants = !matches!(

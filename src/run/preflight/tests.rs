@@ -115,31 +115,6 @@ fn models_are_looked_for_by_kind() {
 }
 
 #[test]
-fn programs_are_found_as_exec_finds_them() {
-    let folder = tempfile::tempdir().unwrap();
-    let plain = folder.path().join("bench.txt");
-    fs::write(&plain, "no program").unwrap();
-    assert_eq!(
-        look_up(plain.as_os_str(), None),
-        Lookup::Unusable("it is not marked executable")
-    );
-    assert_eq!(
-        look_up(folder.path().as_os_str(), None),
-        Lookup::Unusable("it is a folder")
-    );
-    let path = format!("{}:/usr/bin:/bin", folder.path().display());
-    assert_eq!(
-        look_up(OsStr::new("sh"), Some(OsStr::new(&path))),
-        Lookup::Found
-    );
-    assert_eq!(
-        look_up(OsStr::new("bench.txt"), Some(OsStr::new(&path))),
-        Lookup::Unusable("it is not marked executable")
-    );
-    assert_eq!(look_up(OsStr::new(""), None), Lookup::Missing);
-}
-
-#[test]
 fn a_wait_longer_than_the_job_names_both() {
     let folder = tempfile::tempdir().unwrap();
     let spec = spec(folder.path(), "");

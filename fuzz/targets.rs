@@ -47,9 +47,9 @@ pub(crate) fn models_file(data: &[u8]) {
     };
     let loaded = models_file::load("fuzz.yaml", text.clone(), origin());
     let clean = !loaded.diagnostics.has_errors();
+    let mut neutral = Neutral::new(&input::neutral_settings());
     if clean {
         let again = models_file::load("fuzz.yaml", text, origin());
-        let mut neutral = Neutral::new(&input::neutral_settings());
         let changes = atom_launch::diff::compare(&loaded.models, &again.models, &mut neutral);
         assert!(changes.models.is_empty(), "a file differs from itself");
     }
@@ -59,6 +59,7 @@ pub(crate) fn models_file(data: &[u8]) {
         loaded.diagnostics,
         loaded.notes,
         &table,
+        &mut neutral,
         &check::Filter::default(),
     );
     in_file(&found, &loaded.models.file);

@@ -168,7 +168,7 @@ class Job:
                 "LOGS": str(self.folder),
             }
         else:
-            words = [self.binary, "node", "--quiet", "--model", "DeepSeek-V4-Pro", "--model-path", self.folder / "model"]
+            words = [self.binary, "node", "--model", "DeepSeek-V4-Pro", "--model-path", self.folder / "model"]
             words += ["--prefill-workers", 1, "--decode-workers", 1, "--nodes", "127.0.0.2,127.0.0.3", "--rank", rank]
             words += ["--prefill-port", PREFILL, "--decode-port", DECODE, "--router-port", ROUTER, "--prometheus-port", METRICS]
             words += ["--handshake-port", HANDSHAKE, "--log-dir", self.folder / "logs"]
@@ -358,7 +358,7 @@ def watching(report, binary, work, seconds, count, percent, megabytes):
         environment = job.environment
         job.ranks.append(subprocess.Popen([*OWN, "listener", str(job.folder)], env=environment, start_new_session=True))
         job.moment("listening")
-        words = [binary, "node", "--quiet", "--model", "DeepSeek-V4-Pro", "--model-path", job.folder / "model"]
+        words = [binary, "node", "--model", "DeepSeek-V4-Pro", "--model-path", job.folder / "model"]
         words += ["--prefill-workers", count // 2, "--decode-workers", count - count // 2, "--nodes", ",".join(nodes), "--rank", 0]
         words += ["--prefill-port", PREFILL, "--decode-port", DECODE, "--router-port", ROUTER, "--prometheus-port", METRICS]
         words += ["--handshake-port", HANDSHAKE, "--log-dir", job.folder / "logs", "--python", job.folder / "prefill-command"]

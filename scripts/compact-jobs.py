@@ -3,7 +3,7 @@
 
     scripts/compact-jobs.py JOBS CASES > tests/data/inferencex-jobs.json
 
-JOBS has whole jobs (what submit.sh was given, and what each rank got and ran), CASES single ranks of server_atom.sh, of which a
+JOBS has whole jobs (what submit.sh was given, its arguments to sbatch, and what each rank got and ran), CASES single ranks of server_atom.sh, of which a
 few rank 0s are taken whose benchmark differs. Environments are differences from "base"; null takes a variable away.
 """
 
@@ -44,7 +44,7 @@ def main():
     out = []
     for job in jobs:
         ranks = [{"env": difference(base, rank["container_env"]), **ran(rank)} for rank in job["ranks"]]
-        out.append({"name": job["name"], "submit_env": job["submit_env"], "ranks": ranks})
+        out.append({"name": job["name"], "submit_env": job["submit_env"], "sbatch": job["sbatch_args"], "ranks": ranks})
     for name in CASES:
         case = cases[name]
         out.append({"name": name, "ranks": [{"env": difference(base, case["env"]), **ran(case)}]})

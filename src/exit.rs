@@ -4,7 +4,7 @@ use std::process::ExitStatus;
 
 /// Everything went well.
 pub const OK: u8 = 0;
-/// `check` found errors, `diff --exit-code` found changes, or a server or router ended too early with 0.
+/// `check` found errors, `diff --exit-code` found changes, a fault of a rehearsal never happened, or a server or router ended too early with 0.
 pub const FOUND: u8 = 1;
 /// Wrong usage or configuration.
 pub const USAGE: u8 = 2;

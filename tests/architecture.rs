@@ -25,20 +25,16 @@ const LAYERS: [(&str, &[&str]); 16] = [
     ("plan", &["domain"]),
     ("explain", &["domain"]),
     // The only one that reads what decides: arguments, variables, files, the host.
-    ("input", &["domain", "cli"]),
+    ("input", &["domain", "exit", "cli"]),
     ("resolve", &["domain", "plan"]),
     ("diff", &["domain", "resolve"]),
-    // It reads JSON and words as `input` does. `cli` only for the settings of no job: `input::neutral_settings` has them.
-    (
-        "check",
-        &["domain", "atom", "cli", "plan", "input", "resolve"],
-    ),
+    ("check", &["domain", "atom", "plan", "resolve"]),
     (
         "render",
         &["domain", "cli", "plan", "explain", "resolve", "diff"],
     ),
-    // It takes a specification, never settings; of `input` it uses the look-up of programs.
-    ("run", &["domain", "exit", "input"]),
+    // It takes a specification, never settings; of `input` it uses the look-up of programs, the signals to take and the limit of lists.
+    ("run", &["domain", "exit", "plan", "input"]),
     ("report", &["domain", "render", "run"]),
     (
         "rehearse",
@@ -72,22 +68,6 @@ const WORLD: [&str; 8] = [
 
 /// Most lines of a file, its tests not counted.
 const MOST_LINES: usize = 420;
-/// Files that may be longer. Each has its own bound, so that it shrinks or is split and never grows.
-const LONGER: [(&str, usize, &str); 5] = [
-    ("cli.rs", 950, "one struct a command, most of it help"),
-    (
-        "input/settings/mod.rs",
-        620,
-        "one list of settings; to be split by topic",
-    ),
-    ("run/health.rs", 430, "its look-up of names could be a file"),
-    ("check/words.rs", 540, "to be split"),
-    (
-        "check/entry.rs",
-        430,
-        "shrinks once it uses resolve::neutral",
-    ),
-];
 
 /// A file with its name below `src/`, without comments and without its tests.
 struct Source {
@@ -238,30 +218,66 @@ fn what_computes_does_not_look_at_the_world() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
+/// What asks for the process's surroundings besides `std::env`.
+const SURROUNDINGS: [&str; 3] = ["hostname()", "uname()", "/proc/self/environ"];
+/// What of `std::env` asks for nothing.
+const ASKS_NOTHING: [&str; 2] = ["split_paths", "join_paths"];
+/// Where one of them may stand outside `input`, and why.
+const ASKS_ITSELF: [(&str, &str, &str); 3] = [
+    (
+        "main.rs",
+        "args_os",
+        "the arguments go from here to the parser",
+    ),
+    (
+        "rehearse/stage.rs",
+        "current_exe",
+        "the stand-ins are this program under other names",
+    ),
+    (
+        "rehearse/stage.rs",
+        "temp_dir",
+        "a rehearsal makes a folder of its own there",
+    ),
+];
+
+#[test]
+fn only_input_asks_for_the_surroundings() {
+    let mut asked = BTreeSet::new();
+    for source in sources() {
+        if layer_of(&source.name) != "input" {
+            let calls = SURROUNDINGS.into_iter();
+            let calls = calls.filter(|call| source.code.contains(call));
+            let of_env = source.code.split("std::env").skip(1).map(|rest| {
+                let name = rest.trim_start_matches("::");
+                name.split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .next()
+                    .unwrap()
+            });
+            let of_env = of_env.filter(|name| !ASKS_NOTHING.contains(name));
+            asked.extend(
+                calls
+                    .chain(of_env)
+                    .map(|call| (source.name.clone(), call.to_owned())),
+            );
+        }
+    }
+    let allowed: BTreeSet<(String, String)> = ASKS_ITSELF
+        .iter()
+        .map(|(name, call, _)| ((*name).to_owned(), (*call).to_owned()))
+        .collect();
+    assert_eq!(asked, allowed);
+}
+
 #[test]
 fn no_file_is_too_long_to_read() {
-    let sources = sources();
-    let mut wrong = Vec::new();
-    for source in &sources {
-        let own = LONGER.iter().find(|(name, ..)| *name == source.name);
-        let most = own.map_or(MOST_LINES, |(_, most, _)| *most);
-        if source.lines > most {
-            wrong.push(format!(
-                "src/{} has {} lines; at most {most}",
-                source.name, source.lines
-            ));
-        }
-    }
-    for (name, _, why) in LONGER {
-        let lines = sources
-            .iter()
-            .find(|source| source.name == name)
-            .map_or(0, |source| source.lines);
-        if lines <= MOST_LINES {
-            wrong.push(format!(
-                "src/{name} is short enough now ({why}): take it out of the list"
-            ));
-        }
-    }
+    let wrong: Vec<String> = sources()
+        .iter()
+        .filter(|source| source.lines > MOST_LINES)
+        .map(|source| {
+            let Source { name, lines, .. } = source;
+            format!("src/{name} has {lines} lines; at most {MOST_LINES}")
+        })
+        .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

@@ -1,43 +1,22 @@
-//! Whole jobs of InferenceX's scripts, as recorded, through the drop-in of examples/inferencex: what is executed must be what the
-//! old script executed, word for word, but for the differences of [`DIFFERENCES`], each of which docs/slurm.md names too.
+//! The drop-in of examples/inferencex without SLURM: what follows the benchmark, exit codes, a dry run. That it executes what the old
+//! script executed is compared with recorded jobs on a real SLURM, in tests/slurm/cases_inferencex.py.
 //!
 //! Every rank is the real drop-in on a loopback address of its own; server, router and benchmark are stand-ins.
 
 #![expect(clippy::unwrap_used, reason = "what goes wrong here fails a test")]
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
 const ROOT: &str = env!("CARGO_MANIFEST_DIR");
 const PATIENCE: Duration = Duration::from_mins(2);
-
-/// What comes out differently, and why.
-const DIFFERENCES: [(&str, &str); 4] = [
-    (
-        "hf-overrides",
-        "the built-in models file has DeepSeek-V4-Pro's `hf_overrides`, the recorded one had not",
-    ),
-    (
-        "speculation-contradiction",
-        "SPEC_DECODING=mtp without DECODE_MTP_SIZE ran without speculation; now it is an error",
-    ),
-    (
-        "extra-arguments",
-        "job.slurm's unquoted EXTRA_SERVER_ARGS broke two words; quoted there, they arrive",
-    ),
-    (
-        "model-path",
-        "a slash at the end of MODEL_DIR was doubled in the model's path",
-    ),
-];
 
 /// One job in a folder of its own.
 struct Job {
@@ -195,15 +174,6 @@ impl Job {
             .into_owned()
     }
 
-    /// argv of a stand-in, as recorded: with the program in front.
-    fn argv(&self, name: &str, program: &str) -> Option<Vec<String>> {
-        let text =
-            fs::read_to_string(self.path("standin").join(format!("argv-{name}.json"))).ok()?;
-        let mut argv: Vec<String> = serde_json::from_str(&text).unwrap();
-        program.clone_into(&mut argv[0]);
-        Some(argv)
-    }
-
     /// What benchmark and evaluation were called with, in order.
     fn steps(&self) -> Vec<Vec<String>> {
         let text = fs::read_to_string(self.path("standin/steps")).unwrap_or_default();
@@ -215,145 +185,12 @@ impl Job {
         };
         text.lines().map(words).collect()
     }
-
-    fn count(&self, name: &str) -> usize {
-        self.env.get(name).map_or(1, |value| value.parse().unwrap())
-    }
 }
 
 fn which(program: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap();
     let found = std::env::split_paths(&path).map(|folder| folder.join(program));
     found.into_iter().find(|file| file.is_file()).unwrap()
-}
-
-fn strings(value: &Value) -> Vec<String> {
-    serde_json::from_value(value.clone()).unwrap_or_default()
-}
-
-/// Run one recorded job and give the names of the differences that showed.
-fn compare(base: &Value, recorded: &Value) -> BTreeSet<&'static str> {
-    let name = recorded["name"].as_str().unwrap();
-    let mut seen = BTreeSet::new();
-    let ranks = recorded["ranks"].as_array().unwrap();
-    let mut changes = ranks[0]["env"].clone();
-    let broken = ranks[0]["server"].is_null() && !ranks.is_empty();
-    if broken {
-        // job.slurm tore the words apart before the container; with quotes there this is what arrives.
-        changes["EXTRA_SERVER_ARGS"] = recorded["submit_env"]["EXTRA_SERVER_ARGS"].clone();
-        changes["IBDEVICES"] = json!("");
-        seen.insert("extra-arguments");
-    }
-    let job = Job::new(base, &changes);
-    let count = job.count("xP") + job.count("yD");
-    let codes = job.run(count);
-    let all_stderr = || (0..count).map(|rank| job.stderr(rank)).collect::<String>();
-    if job.env["SPEC_DECODING"] == "mtp" && job.env["DECODE_MTP_SIZE"] == "0" {
-        assert!(codes.contains(&2), "{name}: {}", all_stderr());
-        assert_eq!(
-            fs::read_dir(job.path("standin")).unwrap().count(),
-            0,
-            "{name}"
-        );
-        assert!(
-            all_stderr().contains("SPEC_DECODING=mtp asks for speculative decoding"),
-            "{name}"
-        );
-        seen.insert("speculation-contradiction");
-        return seen;
-    }
-    assert_eq!(codes, vec![0; count], "{name}: {}", all_stderr());
-    for (rank, recorded) in ranks.iter().enumerate() {
-        let port = if rank < job.count("xP") { 8010 } else { 8020 };
-        let mut got = job
-            .argv(&format!("server-{port}-{rank}"), "python3")
-            .unwrap();
-        if let Some(at) = got.iter().position(|word| word == "--hf-overrides")
-            && job.env["MODEL_NAME"] == "DeepSeek-V4-Pro"
-        {
-            assert_eq!(
-                got[at + 1],
-                r#"{"use_index_cache":true,"index_topk_freq":4}"#
-            );
-            got.drain(at..at + 2);
-            seen.insert("hf-overrides");
-        }
-        if broken {
-            let extra = shell_words::split(&job.env["EXTRA_SERVER_ARGS"]).unwrap();
-            assert!(got.ends_with(&extra), "{name}: {got:?}");
-        } else {
-            let mut want: Vec<String> = strings(&recorded["server"])
-                .iter()
-                .map(|word| job.here(word))
-                .collect();
-            let at = want.iter().position(|word| word == "--model").unwrap() + 1;
-            if want[at].contains("//") {
-                want[at] = want[at].replace("//", "/");
-                seen.insert("model-path");
-            }
-            assert_eq!(got, want, "{name}, rank {rank}");
-        }
-        if let Some(want) = recorded.get("router") {
-            let want: Vec<String> = strings(want).iter().map(|word| job.here(word)).collect();
-            let got = job.argv(&format!("router-{rank}"), "/usr/local/bin/atomesh");
-            assert_eq!(got.unwrap(), want, "{name}: router");
-        }
-        if let Some(want) = recorded.get("bench") {
-            let logs = job.path("run_logs").display().to_string();
-            let want: Vec<String> = strings(want)[2..]
-                .iter()
-                .map(|word| job.here(word).replace("/run_logs", &logs))
-                .collect();
-            assert_eq!(job.steps()[0][1..], want, "{name}: benchmark");
-        }
-    }
-    // What a person looks for after the job is where it was: the whole folder of rank 0's run, with its results.
-    for file in [
-        "result.json",
-        "prefill-0.log",
-        "launch-rank0.json",
-        "launch-rank1.json",
-    ] {
-        let path = job.path("logs/logs/slurm_job-4242").join(file);
-        assert!(path.is_file(), "{name}: {}", path.display());
-    }
-    seen
-}
-
-#[test]
-fn recorded_jobs_run_the_same_words_or_differ_as_stated() {
-    let text = fs::read_to_string(format!("{ROOT}/tests/data/inferencex-jobs.json")).unwrap();
-    let data: Value = serde_json::from_str(&text).unwrap();
-    let jobs: Vec<&Value> = data["jobs"].as_array().unwrap().iter().collect();
-    let runnable: Vec<&Value> = jobs
-        .into_iter()
-        .filter(|job| !job["ranks"].as_array().unwrap().is_empty())
-        .collect();
-    let (next, seen) = (AtomicUsize::new(0), Mutex::new(BTreeSet::new()));
-    // They wait more than they compute.
-    std::thread::scope(|scope| {
-        for _ in 0..8 {
-            scope.spawn(|| {
-                while let Some(job) = runnable.get(next.fetch_add(1, Ordering::SeqCst)) {
-                    let found = compare(&data["base"], job);
-                    seen.lock().unwrap().extend(found);
-                }
-            });
-        }
-    });
-    let stated: BTreeSet<&str> = DIFFERENCES.iter().map(|(name, _)| *name).collect();
-    assert_eq!(
-        seen.into_inner().unwrap(),
-        stated,
-        "each stated difference shows somewhere"
-    );
-    let page = fs::read_to_string(format!("{ROOT}/docs/slurm.md")).unwrap();
-    for (name, why) in DIFFERENCES {
-        assert!(
-            page.contains(&format!("| `{name}` |")),
-            "docs/slurm.md lacks {name}: {why}"
-        );
-    }
 }
 
 fn base() -> Value {

@@ -52,11 +52,20 @@ impl Result {
         folder_in(&self.stderr)
     }
 
-    /// No process that knew the rehearsal's folder is left, nor is the folder.
+    /// No process that knew the rehearsal's folder is left; the folder is where the job failed, for its logs, and is said.
     fn nothing_is_left(&self) {
         let folder = self.folder();
-        assert!(!Path::new(&folder).exists(), "{folder}");
         assert_eq!(processes_of(&folder), Vec::<i32>::new());
+        let last = self.stderr.lines().last().unwrap();
+        if self.code == Some(0) {
+            assert!(!Path::new(&folder).exists(), "{folder}");
+            assert_eq!(last, "logs: deleted; --keep or --log-dir DIR keeps them");
+        } else {
+            assert_eq!(last, format!("kept, logs included: {folder}"));
+            let logs = Path::new(&folder).join("logs");
+            assert!(logs.join("launch-rank0.json").is_file(), "{folder}");
+            std::fs::remove_dir_all(&folder).unwrap();
+        }
     }
 }
 
@@ -286,6 +295,70 @@ fn faults_end_the_job_with_the_code_of_the_rank_that_failed() {
 }
 
 #[test]
+fn a_fault_that_never_happens_fails_a_job_that_is_well_and_no_other() {
+    for fault in [
+        "rank=1 kind=crash:3 at=50s",
+        "kind=router-crash at=workload+50s",
+        "role=decode kind=engine-death at=workload+50s",
+    ] {
+        let result = rehearse(&["--fault", fault]);
+        let line = format!("error: the fault `{fault}` never happened: the job was over before");
+        let told = result
+            .stderr
+            .lines()
+            .any(|own| own == line.replace("kind=router-crash", "role=router kind=crash:1"));
+        assert!(told, "{}", result.stderr);
+        assert_eq!((result.code, result.outcome(1).as_str()), (Some(1), "done"));
+        result.nothing_is_left();
+    }
+    let result = rehearse(&[
+        "--fault",
+        "rank=1 kind=crash:3",
+        "--fault",
+        "rank=0 kind=hang at=50s",
+    ]);
+    assert_eq!(result.code, Some(3), "{}", result.stderr);
+    assert_eq!(result.stderr.matches("never happened").count(), 1);
+    result.nothing_is_left();
+}
+
+#[test]
+fn quiet_leaves_warnings_and_errors() {
+    let well = rehearse(&["--quiet", "--", "sh", "-c", "echo data; echo talk >&2"]);
+    assert_eq!(
+        (well.code, well.stdout.as_str()),
+        (Some(0), "data\n"),
+        "{}",
+        well.stderr
+    );
+    assert_eq!(well.stderr, "[rank 0] talk\n");
+    let folder = tempfile::tempdir().unwrap();
+    let logs = folder.path().to_str().unwrap();
+    let bad = rehearse(&[
+        "--quiet",
+        "--log-dir",
+        logs,
+        "--fault",
+        "rank=1 kind=crash:3",
+    ]);
+    assert_eq!((bad.code, bad.outcome(1).as_str()), (Some(3), "failed"));
+    assert!(bad.stderr.contains("error: decode-1 ended with code 3"));
+    assert!(!bad.stderr.contains("[prefill-0]"), "{}", bad.stderr);
+    assert!(bad.stderr.ends_with(&format!("\nlogs: {logs}\n")));
+    let log = std::fs::read_to_string(folder.path().join("decode-1.log")).unwrap();
+    assert!(log.contains("rehearsal: crash:3"), "{log}");
+}
+
+#[test]
+fn the_workload_finds_the_model_where_the_servers_do() {
+    let mut command = command(&["--", "sh", "-c", "echo $MODEL_DIR/$MODEL_NAME $MODEL_PATH"]);
+    let result = finish(command.env("MODEL_DIR", "/nowhere").spawn().unwrap());
+    let words: Vec<&str> = result.stdout.split_whitespace().collect();
+    assert_eq!(words[0], words[1]);
+    assert!(words[0].starts_with(&result.folder()));
+}
+
+#[test]
 fn what_never_comes_runs_into_the_time_limit() {
     let words = [
         "--wait-server-timeout",
@@ -397,7 +470,7 @@ fn a_rehearsal_obeys_signals_although_nobody_reads_what_it_says() {
         .unwrap();
     let folder = folder_in(&told);
     assert_eq!(processes_of(&folder), [] as [i32; 0]);
-    assert!(!std::path::Path::new(&folder).exists());
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]
@@ -456,14 +529,14 @@ fn a_killed_rehearsal_takes_its_ranks_along_and_the_next_one_its_folder() {
     );
     assert!(!told.contains("removed"), "{told}");
     assert!(!Path::new(&folders[0].0).exists());
+    // One that failed keeps its folder for whoever asks why.
+    signal(&child, Signal::SIGTERM);
+    child.wait().unwrap();
+    drain.join().unwrap().unwrap();
     let last = finish(in_temp(&["--", "true"]).spawn().unwrap());
     assert_eq!(last.code, Some(0), "{}", last.stderr);
     assert!(!last.stderr.contains("removed"), "{}", last.stderr);
     assert!(Path::new(&folders[1].0).exists() && Path::new(&alive).exists());
-    signal(&child, Signal::SIGTERM);
-    child.wait().unwrap();
-    drain.join().unwrap().unwrap();
-    assert!(!Path::new(&alive).exists());
 }
 
 #[test]

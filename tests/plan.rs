@@ -391,3 +391,45 @@ fn a_packed_layout_starts_one_worker_at_a_time() {
         assert_eq!(words, planned);
     }
 }
+
+#[test]
+fn a_rank_whose_address_is_not_known_gets_none_of_this_machine() {
+    let announced = |args: &[&str], env: &[(&str, &str)]| -> Vec<String> {
+        let mut words = vec!["--format", "json"];
+        words.extend(args);
+        let run = plan(&words, env);
+        let plan: Value = serde_json::from_str(&run.stdout).unwrap();
+        let ranks = plan["ranks"].as_array().unwrap();
+        let workers = ranks
+            .iter()
+            .flat_map(|rank| rank["workers"].as_array().unwrap());
+        workers
+            .map(|worker| worker["host_ip"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    let counts = [("xP", "1"), ("yD", "1")];
+    let named = ["--nodes", "n0,n1"];
+    assert_eq!(
+        announced(&[], &counts),
+        ["<address of node0>", "<address of node1>"]
+    );
+    assert_eq!(
+        announced(&named, &counts),
+        ["<address of n0>", "<address of n1>"]
+    );
+    let looked_at = ["--nodes", "n0,n1", "--rank", "1"];
+    assert_eq!(announced(&looked_at, &counts), ["<address of n1>"]);
+    // Inside of the job this machine is that rank.
+    let mut inside = counts.to_vec();
+    inside.push(("NODE_RANK", "1"));
+    let all = announced(&named, &inside);
+    assert_eq!(all[0], "<address of n0>");
+    assert!(!all[1].starts_with('<'), "{all:?}");
+    let run = plan(&["--host-ip", "10.1.1.1"], &counts);
+    assert!(
+        run.stderr.contains("`--host-ip 10.1.1.1` is the address of one of the 2 ranks\n  = help: say of which one with `--rank N`\n"),
+        "{}",
+        run.stderr
+    );
+    assert_eq!(run.code, Some(2));
+}

@@ -162,3 +162,86 @@ fn what_cannot_stand_in_a_script_for_all_is_refused_at_once() {
     }
     assert!(!text.contains("hf_abc"));
 }
+
+#[test]
+fn what_sbatch_would_find_wrong_in_the_queue_is_found_now() {
+    let done = sbatch(&[
+        "--model=DeepSeek-V4-Pro",
+        "--time=2h",
+        "--gres=gpu=8",
+        "--job-name=a/b",
+        "--partition=it's",
+        "--grace=soon",
+    ]);
+    assert_eq!(done.status.code(), Some(2));
+    let text = String::from_utf8(done.stderr).unwrap();
+    let errors: Vec<&str> = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("error[invalid-setting]: "))
+        .collect();
+    assert_eq!(
+        errors,
+        [
+            "`--job-name` must have no slash, found `a/b`",
+            "`--partition` must be one word, without quotes, backslashes and `#`, found `it\\'s`",
+            "`--time` must be MINUTES, HOURS:MINUTES:SECONDS, DAYS-HOURS or another time of sbatch, found `2h`",
+            "`--gres` must be a list such as `gpu:8`, found `gpu=8`",
+            "`--grace` must be a number of seconds from 0 to 31536000 (a year), found `soon`",
+        ]
+    );
+}
+
+#[test]
+fn no_message_names_a_variable_that_is_not_read() {
+    for words in [
+        &[][..],
+        &["--model=a/b"],
+        &["--model=DeepSeek-V4-Pro", "--server-args=-tp 4"],
+    ] {
+        let done = sbatch(words);
+        let text = String::from_utf8(done.stderr).unwrap();
+        assert!(text.ends_with("; no script was printed\n"), "{text}");
+        for name in atom_launch::input::settings::VARIABLES {
+            assert!(
+                !text
+                    .split(|c: char| !c.is_alphanumeric() && c != '_')
+                    .any(|word| word == *name),
+                "{name}: {text}"
+            );
+        }
+    }
+}
+
+#[test]
+fn settings_of_the_submitting_shell_do_not_count_and_all_else_is_inherited() {
+    let script = sbatch(&["--model=DeepSeek-V4-Pro"]);
+    let script = String::from_utf8(script.stdout).unwrap();
+    let start = script.find("unset -v ").unwrap();
+    let end = start + script[start..].find("\n\n").unwrap();
+    let show = format!("{}\nenv -0", &script[start..end]);
+    let mut command = Command::new("bash");
+    command.args(["-euo", "pipefail", "-c", &show]).env_clear();
+    command.env("PATH", std::env::var_os("PATH").unwrap());
+    for name in atom_launch::input::settings::VARIABLES {
+        command.env(name, "x");
+    }
+    let out = command.env("HF_TOKEN", "secret").output().unwrap();
+    let out = String::from_utf8(out.stdout).unwrap();
+    let left: std::collections::BTreeSet<&str> = out
+        .split('\0')
+        .filter_map(|pair| pair.strip_suffix("=x").or(pair.strip_suffix("=secret")))
+        .collect();
+    assert_eq!(
+        left.into_iter().collect::<Vec<_>>(),
+        [
+            "ATOMESH_WORKER_CACHE_BASE",
+            "ATOM_PYTHON",
+            "ATOM_ROUTER",
+            "HF_TOKEN",
+            "SLURM_JOB_NODELIST",
+            "SLURM_NODEID",
+            "SLURM_PROCID",
+            "SLURM_STEP_NODELIST",
+        ]
+    );
+}

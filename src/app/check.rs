@@ -10,6 +10,7 @@ use crate::domain::diagnostic::nearest;
 use crate::exit;
 use crate::input::{self, models_file};
 use crate::render;
+use crate::resolve::neutral::Neutral;
 
 /// `atom-launch check`
 pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
@@ -46,10 +47,18 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         return Ok(exit::USAGE);
     }
+    let mut neutral = Neutral::new(&input::neutral_settings());
     let checked: Vec<render::check::Checked> = sides
         .into_iter()
         .map(|side| {
-            let found = check::file(&side.models, side.diagnostics, side.notes, &table, &filter);
+            let found = check::file(
+                &side.models,
+                side.diagnostics,
+                side.notes,
+                &table,
+                &mut neutral,
+                &filter,
+            );
             render::check::Checked {
                 file: side.models.file,
                 models: side.models.entries.len(),

@@ -1,6 +1,6 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
-use super::{NOTHING_STARTED, report};
+use super::report;
 use crate::check;
 use crate::cli::JobArgs;
 use crate::domain::codes::{
@@ -14,7 +14,6 @@ use crate::exit;
 use crate::input::models_file::Loaded;
 use crate::input::{self, host, models_file};
 use crate::plan::{JobPlan, WorkerPlan};
-use crate::render;
 use crate::resolve::{self, Inputs, model, topology};
 
 /// Everything that was read for a job.
@@ -23,6 +22,12 @@ pub(super) struct Job {
     pub(super) settings: Settings,
     pub(super) loaded: Loaded,
     pub(super) findings: Diagnostics,
+    /// Whether `--rank` only says what to look at, so that this machine may be no node of the job.
+    pub(super) from_elsewhere: bool,
+    /// Whether no variable can be the way out.
+    pub(super) only_options: bool,
+    /// What an error comes to.
+    consequence: &'static str,
 }
 
 impl Job {
@@ -31,9 +36,10 @@ impl Job {
         args: &JobArgs,
         trailing: &[String],
         env_file: Option<&str>,
+        consequence: &'static str,
     ) -> Result<Self, u8> {
         let (environment, findings) = Self::surroundings(env_file);
-        Self::read_with(args, trailing, environment, findings)
+        Self::read_with(args, trailing, environment, findings, consequence)
     }
 
     /// The environment with an env file laid over it, and what is wrong with that file.
@@ -55,6 +61,7 @@ impl Job {
         trailing: &[String],
         environment: Environment,
         mut findings: Diagnostics,
+        consequence: &'static str,
     ) -> Result<Self, u8> {
         let (mut settings, more) = input::settings::read(args, &environment);
         findings.extend(more);
@@ -63,7 +70,7 @@ impl Job {
             Ok(loaded) => loaded,
             Err(problems) => {
                 findings.extend(problems);
-                report(&findings, None, &environment, NOTHING_STARTED);
+                report(&findings, None, &environment, consequence);
                 return Err(exit::USAGE);
             }
         };
@@ -74,67 +81,25 @@ impl Job {
             settings,
             loaded,
             findings,
+            from_elsewhere: false,
+            only_options: false,
+            consequence,
         })
     }
 
-    /// Take out what only follows from an input that could not be read: that nothing is given, where something unusable is.
-    fn drop_consequences(&mut self) {
-        const FOLLOWS: [(Code, &[&str]); 5] = [
-            (NO_MODEL, &["--model", "MODEL_NAME"]),
-            (
-                NO_MODEL_FOLDER,
-                &["--model-dir", "MODEL_DIR", "--model-path", "MODEL_PATH"],
-            ),
-            (
-                NO_ADDRESSES,
-                &[
-                    "--nodes",
-                    "IPADDRS",
-                    "SLURM_STEP_NODELIST",
-                    "SLURM_JOB_NODELIST",
-                ],
-            ),
-            (NO_HOST_ADDRESS, &["--host-ip"]),
-            (
-                WHICH_WORKER,
-                &["--rank", "NODE_RANK", "SLURM_PROCID", "--worker"],
-            ),
-        ];
-        let unread: Vec<String> = self
-            .findings
-            .0
-            .iter()
-            .filter(|finding| finding.code == INVALID_SETTING && finding.is_error())
-            .filter_map(|finding| match &finding.place {
-                Place::Input(input) => Some(input.clone()),
-                Place::Whole | Place::File(_) => None,
-            })
-            .collect();
-        let follows = |code: Code| {
-            let inputs = FOLLOWS.iter().find(|(follower, _)| *follower == code);
-            inputs
-                .is_some_and(|(_, inputs)| unread.iter().any(|one| inputs.contains(&one.as_str())))
-        };
-        self.findings.0.retain(|finding| !follows(finding.code));
+    /// Print the findings of a job that is otherwise ready; whether it cannot go on.
+    pub(super) fn refuses(&self) -> bool {
+        self.tell();
+        self.findings.has_errors()
     }
 
-    /// Print the findings of a job that is otherwise ready: errors with their snippets, warnings one line each.
-    pub(super) fn refuses(&mut self, consequence: &str) -> bool {
-        self.drop_consequences();
-        if self.findings.has_errors() {
-            return report(
-                &self.findings,
-                Some(&self.loaded.models.file),
-                &self.environment,
-                consequence,
-            );
+    fn tell(&self) {
+        let mut findings = without_consequences(&self.findings);
+        if self.only_options {
+            findings = without_variables(&findings);
         }
-        let warnings = self.findings.0.iter();
-        let text: String = warnings
-            .map(|finding| render::diagnostic::line(finding, Some(&self.loaded.models.file)))
-            .collect();
-        render::to_stderr(&text);
-        false
+        let file = Some(&self.loaded.models.file);
+        report(&findings, file, &self.environment, self.consequence);
     }
 
     /// What the checks find in the workers of a rank (of all ranks without one) and in the job as a whole; nothing with `--no-check`.
@@ -152,14 +117,8 @@ impl Job {
         self.findings.extend(of_job);
     }
 
-    pub(super) fn stop(&mut self) -> u8 {
-        self.drop_consequences();
-        report(
-            &self.findings,
-            Some(&self.loaded.models.file),
-            &self.environment,
-            NOTHING_STARTED,
-        );
+    pub(super) fn stop(&self) -> u8 {
+        self.tell();
         exit::USAGE
     }
 
@@ -200,7 +159,10 @@ impl Job {
             &self.environment,
             needs_address,
         );
-        let placement = topology::place(&self.settings, &self.environment, &mut self.findings);
+        let mut placement = topology::place(&self.settings, &self.environment, &mut self.findings);
+        if self.from_elsewhere && placement.ranks > 1 {
+            placement.here = None;
+        }
         let inputs = Inputs {
             settings: &self.settings,
             models: &self.loaded.models,
@@ -214,69 +176,56 @@ impl Job {
     }
 }
 
-/// The worker that this process is: by rank, role and `--worker`.
-pub(super) fn own_worker<'a>(
-    plan: &'a JobPlan,
-    placement: &topology::Placement,
-    settings: &Settings,
-) -> Result<&'a WorkerPlan, Diagnostic> {
-    let rank = match placement.rank {
-        _ if plan.workers.len() == 1 => plan.workers[0].rank,
-        Some(rank) => rank,
-        None => {
-            return Err(Diagnostic::error(
-                WHICH_WORKER,
-                Place::Input("--rank".into()),
-                format!("which of the {} ranks is this?", plan.ranks),
-            )
-            .help("set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken"));
-        }
-    };
-    let here: Vec<&WorkerPlan> = plan
-        .workers_of(rank)
-        .filter(|worker| {
-            settings
-                .role
-                .as_ref()
-                .is_none_or(|role| role.value == worker.role)
+/// The same, with options alone where a variable would do as well.
+fn without_variables(findings: &Diagnostics) -> Diagnostics {
+    let plain = |text: &String| {
+        let names = input::settings::VARIABLES.iter();
+        names.fold(text.clone(), |text, name| {
+            let text = text.replace(&format!(" or {name}"), "");
+            text.replace(&format!("{name} or `"), "`")
         })
-        .collect();
-    match (here.as_slice(), &settings.worker) {
-        ([], _) => Err(Diagnostic::error(
-            WHICH_WORKER,
-            Place::Input("--rank".into()),
-            format!("rank {rank} has no worker"),
-        )),
-        (several, Some(wanted)) => several
-            .iter()
-            .find(|worker| worker.slot == wanted.value)
-            .copied()
-            .ok_or_else(|| {
-                Diagnostic::error(
-                    WHICH_WORKER,
-                    Place::Input("--worker".into()),
-                    format!("rank {rank} has no worker {}", wanted.value),
-                )
-                .help(format!("its workers: {}", names(several)))
-            }),
-        ([only], None) => Ok(only),
-        (several, None) => Err(Diagnostic::error(
-            WHICH_WORKER,
-            Place::Input("--worker".into()),
-            format!(
-                "rank {rank} has {} workers; which is to be started?",
-                several.len()
-            ),
-        )
-        .help(format!("`--worker N`: {}", names(several)))
-        .help("`atom-launch node` starts all of them")),
-    }
+    };
+    let findings = findings.0.iter().map(|finding| Diagnostic {
+        message: plain(&finding.message),
+        help: finding.help.iter().map(plain).collect(),
+        ..finding.clone()
+    });
+    Diagnostics(findings.collect())
 }
 
-fn names(workers: &[&WorkerPlan]) -> String {
-    let names: Vec<String> = workers
-        .iter()
-        .map(|worker| format!("{} = {}", worker.slot, worker.name))
-        .collect();
-    names.join(", ")
+/// Findings without those that only follow from an input that could not be read: that nothing is given, where something unusable is.
+fn without_consequences(findings: &Diagnostics) -> Diagnostics {
+    const FOLLOWS: [(Code, &[&str]); 5] = [
+        (NO_MODEL, &["--model", "MODEL_NAME"]),
+        (
+            NO_MODEL_FOLDER,
+            &["--model-dir", "MODEL_DIR", "--model-path", "MODEL_PATH"],
+        ),
+        (
+            NO_ADDRESSES,
+            &[
+                "--nodes",
+                "IPADDRS",
+                "SLURM_STEP_NODELIST",
+                "SLURM_JOB_NODELIST",
+            ],
+        ),
+        (NO_HOST_ADDRESS, &["--host-ip"]),
+        (
+            WHICH_WORKER,
+            &["--rank", "NODE_RANK", "SLURM_PROCID", "--worker"],
+        ),
+    ];
+    let unread = |input: &&str| {
+        let place = Place::Input((*input).to_owned());
+        let all = findings.0.iter();
+        all.filter(|finding| finding.code == INVALID_SETTING && finding.is_error())
+            .any(|finding| finding.place == place)
+    };
+    let follows = |code: Code| {
+        let inputs = FOLLOWS.iter().find(|(follower, _)| *follower == code);
+        inputs.is_some_and(|(_, inputs)| inputs.iter().any(unread))
+    };
+    let kept = findings.0.iter().filter(|finding| !follows(finding.code));
+    Diagnostics(kept.cloned().collect())
 }

@@ -20,9 +20,10 @@ use crate::exit;
 use crate::explain;
 use crate::rehearse::stand_in;
 use crate::render;
+use crate::resolve::own::own_worker;
 use crate::run::exec;
 use check::check_command;
-use job::{Job, own_worker};
+use job::Job;
 
 /// Nothing happened before this failure.
 const NOTHING_STARTED: &str = "nothing was started";
@@ -80,8 +81,7 @@ fn ended(outcome: anyhow::Result<u8>) -> ExitCode {
 /// Events of `tracing` on stderr, one short line each.
 fn talk(verbose: u8, quiet: bool) {
     let level = match (quiet, verbose) {
-        (true, _) => tracing::Level::ERROR,
-        (false, 0) => tracing::Level::WARN,
+        (true, _) | (false, 0) => tracing::Level::WARN,
         (false, 1) => tracing::Level::INFO,
         (false, _) => tracing::Level::DEBUG,
     };
@@ -117,7 +117,7 @@ fn report(
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let mut job = match Job::read(&args.job, &args.trailing, None) {
+    let mut job = match Job::read(&args.job, &args.trailing, None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
@@ -125,7 +125,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    let worker = match own_worker(&plan, &placement, &job.settings) {
+    let worker = match own_worker(&plan, &placement, &job.settings, &job.environment) {
         Ok(worker) => worker,
         Err(problem) => {
             // Where the topology is wrong, that there is no worker only follows from it.
@@ -142,7 +142,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         let more = check_job(&plan, devices);
         job.findings.extend(more);
     }
-    if job.refuses(NOTHING_STARTED) {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     if !args.job.quiet {
@@ -154,9 +154,12 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
         return Ok(exit::OK);
     }
     let failure = exec::replace(&worker.command, &job.environment);
+    let another = "name another with `--python PATH` or ATOM_PYTHON";
     render::to_stderr(&format!(
-        "error: {}\n  = help: {}\n",
-        failure.message, failure.help
+        "error: cannot execute {}: {}\n  = help: {}\n",
+        worker.command.program,
+        failure.why,
+        failure.help.as_deref().unwrap_or(another)
     ));
     Ok(failure.code)
 }
@@ -170,16 +173,18 @@ fn print(text: &str) -> anyhow::Result<u8> {
 /// `atom-launch plan`
 fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+    let env_file = args.env_file.env_file.as_deref();
+    let mut job = match Job::read(&args.job, &[], env_file, "there is no plan") {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.from_elsewhere = args.job.rank.is_some();
     let (plan, _) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
     job.check(&args.job, &plan, None);
-    if job.refuses("there is no plan") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     // Only an option narrows the plan: NODE_RANK is in every job's environment.
@@ -199,18 +204,21 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let mut job = match Job::read(&args.job, &[], args.env_file.env_file.as_deref()) {
+    let env_file = args.env_file.env_file.as_deref();
+    let mut job = match Job::read(&args.job, &[], env_file, "nothing can be explained") {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.from_elsewhere = args.job.rank.is_some();
     let (plan, placement) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
     };
-    if job.refuses("nothing can be explained") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
-    let worker = own_worker(&plan, &placement, &job.settings).unwrap_or(&plan.workers[0]);
+    let worker =
+        own_worker(&plan, &placement, &job.settings, &job.environment).unwrap_or(&plan.workers[0]);
     let mut rows = explain::rows(&worker.command);
     let file = &job.loaded.models.file.name;
     if let Some(subject) = &args.subject {

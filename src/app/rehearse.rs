@@ -10,6 +10,7 @@ use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::Environment;
 use crate::domain::settings::Settings;
 use crate::exit;
+use crate::input::settings::read_life;
 use crate::plan::JobPlan;
 use crate::rehearse::{self, Look, Voice};
 use crate::run::console::{Manner, stderr};
@@ -22,7 +23,8 @@ struct Reader {
 
 impl Reader {
     fn read(&self, job: &JobArgs) -> Result<Job, u8> {
-        Job::read_with(job, &[], self.environment.clone(), self.findings.clone())
+        let (environment, findings) = (self.environment.clone(), self.findings.clone());
+        Job::read_with(job, &[], environment, findings, NOTHING_STARTED)
     }
 }
 
@@ -35,7 +37,7 @@ impl Look for Reader {
         let mut job = self.read(args)?;
         let (plan, _) = job.plan()?;
         job.check(args, &plan, None);
-        if (last || job.findings.has_errors()) && job.refuses(NOTHING_STARTED) {
+        if (last || job.findings.has_errors()) && job.refuses() {
             return Err(exit::USAGE);
         }
         Ok((plan, job.environment))
@@ -62,7 +64,8 @@ impl Voice for Stderr {
 /// `atom-launch rehearse [options] [-- WORKLOAD…]`
 pub(super) fn rehearse_command(args: &RehearseArgs, words: &[OsString]) -> anyhow::Result<u8> {
     talk(args.job.verbose, args.job.quiet);
-    let (environment, findings) = Job::surroundings(args.env_file.env_file.as_deref());
+    let (environment, mut findings) = Job::surroundings(args.env_file.env_file.as_deref());
+    findings.extend(read_life(&args.life, &environment).1);
     let reader = Reader {
         environment: rehearse::environment(&environment),
         findings,

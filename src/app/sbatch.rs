@@ -11,8 +11,10 @@ use crate::domain::codes::{CONTRADICTION, INVALID_SETTING, TOO_FEW_NODES};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::secret;
+use crate::domain::slurm::{is_gres, is_one_word, is_time_limit};
 use crate::domain::words;
 use crate::exit;
+use crate::input::settings;
 use crate::plan::JobPlan;
 use crate::render;
 use crate::render::sbatch::{Container, Script};
@@ -28,12 +30,18 @@ pub(super) fn sbatch_command(args: &SbatchArgs, words: &[OsString]) -> anyhow::R
         &[],
         Environment::default(),
         Diagnostics::default(),
+        "no script was printed",
     ) {
         Ok(job) => job,
         Err(code) => return Ok(code),
     };
+    job.only_options = true;
     let given = Given::of(words);
     given.check(args, &mut job);
+    let (_, problems) = settings::read_life(&args.life, &job.environment);
+    job.findings.extend(problems);
+    // It was refused; that it also lacks its rank would be no news.
+    job.settings.host_ip = None;
     let (plan, _) = match job.plan() {
         Ok(plan) => plan,
         Err(code) => return Ok(code),
@@ -57,7 +65,7 @@ pub(super) fn sbatch_command(args: &SbatchArgs, words: &[OsString]) -> anyhow::R
     job.findings
         .0
         .retain(|finding| finding.code != crate::domain::codes::NO_ADDRESSES);
-    if job.refuses("no script was printed") {
+    if job.refuses() {
         return Ok(exit::USAGE);
     }
     print(&render::sbatch::text(&script(args, &given, &plan, nodes)))
@@ -116,6 +124,7 @@ fn script<'a>(args: &'a SbatchArgs, given: &Given, plan: &JobPlan, nodes: u32) -
         options,
         requeue: args.slurm.requeue,
         job: given.options(&JobArgs::augment_args(clap::Command::new("job")), &[]),
+        unset: settings::of_job().collect(),
         life: given.options(
             &LifeArgs::augment_args(clap::Command::new("life")),
             &["log_dir"],
@@ -241,14 +250,21 @@ impl Given {
             ("--time", &slurm.time),
             ("--gres", &slurm.gres),
         ];
-        let one_word = one_word
+        let given = one_word
             .into_iter()
             .flat_map(|(name, value)| value.iter().map(move |value| (name, value)));
-        let bad_word = |value: &str| {
-            value.is_empty() || value.contains(|c: char| c.is_whitespace() || c == '"')
-        };
-        for (name, value) in one_word.filter(|(_, value)| bad_word(value)) {
-            job.findings.push(invalid(name, value, "must be one word"));
+        for (name, value) in given {
+            let what = match name {
+                "--time" if !is_time_limit(value) => {
+                    "must be MINUTES, HOURS:MINUTES:SECONDS, DAYS-HOURS or another time of sbatch"
+                }
+                "--gres" if !is_gres(value) => "must be a list such as `gpu:8`",
+                // It becomes part of the name of the output's file.
+                "--job-name" if value.contains('/') => "must have no slash",
+                _ if !is_one_word(value) => "must be one word, without quotes, backslashes and `#`",
+                _ => continue,
+            };
+            job.findings.push(invalid(name, value, what));
         }
         for value in &slurm.sbatch_option {
             if !value.starts_with('-') || value.contains(char::is_control) {

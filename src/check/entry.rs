@@ -3,80 +3,30 @@
 use std::collections::BTreeSet;
 
 use super::line::Line;
-use super::{constraints, env, words};
+use super::{constraints, env, habits, words};
 use crate::atom::argparse::{self, ProblemKind};
 use crate::atom::table::Table;
-use crate::cli::JobArgs;
 use crate::domain::codes;
 use crate::domain::command::{Command, same_option};
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::{ModelEntry, ModelsFile, Words};
-use crate::domain::provenance::Sourced;
-use crate::domain::settings::Settings;
 use crate::domain::topology::{Mode, Role};
-use crate::input::settings;
-use crate::resolve::topology::{self, Placement};
-use crate::resolve::{self, Inputs, child_env, parallel};
+use crate::resolve::neutral::{Case, Neutral};
+use crate::resolve::{child_env, parallel};
 
-/// Resolves entries in surroundings that are the same on every machine.
+/// Looks at one entry after the other.
 pub(super) struct Checker<'a> {
     models: &'a ModelsFile,
     table: &'a Table,
-    cases: Vec<Case>,
-    environment: Environment,
-    host: HostFacts,
-}
-
-/// A mode and role with all that does not depend on the entry, resolved once.
-struct Case {
-    mode: Mode,
-    role: Role,
-    settings: Settings,
-    placement: Placement,
-}
-
-impl Case {
-    fn new(base: &Settings, environment: &Environment, mode: Mode, role: Role) -> Self {
-        let mut settings = base.clone();
-        settings.role = Some(Sourced::default_of(role));
-        for setting in [
-            &mut settings.mode.prefill,
-            &mut settings.mode.decode,
-            &mut settings.mode.standalone,
-        ] {
-            setting.value = mode;
-        }
-        let placement = topology::place(&settings, environment, &mut Diagnostics::default());
-        Self {
-            mode,
-            role,
-            settings,
-            placement,
-        }
-    }
+    neutral: &'a mut Neutral,
 }
 
 impl<'a> Checker<'a> {
-    pub(super) fn new(models: &'a ModelsFile, table: &'a Table) -> Self {
-        let args = JobArgs {
-            model_dir: Some("MODEL_DIR".into()),
-            host_ip: Some("HOST".into()),
-            ..JobArgs::default()
-        };
-        let environment = Environment::default();
-        let (settings, _) = settings::read(&args, &environment);
-        let cases = Mode::ALL
-            .into_iter()
-            .flat_map(|mode| Role::ALL.map(|role| (mode, role)))
-            .map(|(mode, role)| Case::new(&settings, &environment, mode, role))
-            .collect();
+    pub(super) fn new(models: &'a ModelsFile, table: &'a Table, neutral: &'a mut Neutral) -> Self {
         Self {
             models,
             table,
-            cases,
-            environment,
-            host: HostFacts::default(),
+            neutral,
         }
     }
 
@@ -174,7 +124,7 @@ impl<'a> Checker<'a> {
             return;
         }
         words::problems(&line, &parsed.problems, found);
-        words::habits(&line, &parsed, found);
+        habits::all(&line, &parsed, found);
     }
 
     /// Constraints on every command that can come of the entry, and modes that come out the same.
@@ -193,14 +143,14 @@ impl<'a> Checker<'a> {
             (true, false) => &[1],
             (true, true) => &[1, 0],
         };
-        for position in 0..self.cases.len() {
-            let (mode, role) = (self.cases[position].mode, self.cases[position].role);
+        for case in Neutral::cases() {
+            let (mode, role) = (case.mode, case.role);
             // Without fields by role all roles have the same words, and a decode worker the most rules.
             if !runnable.contains(&(mode, role)) || !by_role && role != Role::Decode {
                 continue;
             }
             for mtp in numbers {
-                let command = self.resolve(entry, position, *mtp);
+                let command = self.resolve(entry, case, *mtp);
                 let line = Line::of(&command.args).without_module();
                 let parsed = argparse::parse(&line.words, self.table);
                 let case = constraints::Case {
@@ -210,7 +160,7 @@ impl<'a> Checker<'a> {
                 };
                 let mut of_command = Diagnostics::default();
                 constraints::all(&line, &parsed, case, &mut of_command);
-                words::repeated_across_fields(&line, &parsed, &mut of_command);
+                habits::repeated_across_fields(&line, &parsed, &mut of_command);
                 words::lacking(&line, &parsed, found);
                 // Findings without a place in the file are about defaults, not about the file.
                 for finding in of_command
@@ -228,22 +178,13 @@ impl<'a> Checker<'a> {
         identical_modes(entry, &resolved, found);
     }
 
-    fn resolve(&mut self, entry: &ModelEntry, case: usize, mtp: u32) -> Command {
-        let settings = &mut self.cases[case].settings;
-        settings.model = Some(Sourced::default_of(entry.name.value.clone()));
-        settings.mtp.value = mtp;
-        let case = &self.cases[case];
-        let inputs = Inputs {
-            settings: &case.settings,
-            models: self.models,
-            entry,
-            environment: &self.environment,
-            host: &self.host,
-            folder: &ModelFolder::Plain,
-        };
+    fn resolve(&mut self, entry: &ModelEntry, case: Case, mtp: u32) -> Command {
+        // What stops a command is found by the entry's own checks, where it has a place in the file.
         let mut ignored = Diagnostics::default();
-        let slot = &case.placement.slots[0];
-        resolve::server::worker(inputs, &case.placement, slot, &mut ignored).command
+        let worker = self
+            .neutral
+            .worker(self.models, entry, case, mtp, &mut ignored);
+        worker.command
     }
 }
 

@@ -7,7 +7,7 @@ use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{ModelEntry, Pair};
 use crate::domain::provenance::Source;
 use crate::domain::secret::{hide_url_passwords, is_secret_name};
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 /// Variables that change which code is loaded.
 const LOADER: &[&str] = &[
@@ -31,12 +31,10 @@ const LAUNCHERS: &[&str] = &[
 /// The variables of a resolved command that a person set for it.
 pub(super) fn of_command(env: &[EnvVar], found: &mut Diagnostics) {
     for var in env {
+        let place = var.source.place();
         match &var.source {
-            Source::ModelsFile { span, .. } => {
-                value(&var.name, &var.value, &Place::File(*span), "", found);
-            }
+            Source::ModelsFile { .. } => value(&var.name, &var.value, &place, "", found),
             Source::CommandLine(option) if option == "--env" => {
-                let place = Place::Input(option.clone());
                 name(&var.name, &place, " in `--env`", found);
                 value(&var.name, &var.value, &place, " in `--env`", found);
             }

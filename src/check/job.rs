@@ -10,7 +10,7 @@ use crate::atom::table::Table;
 use crate::domain::codes::{KV_TRANSFER, WORKERS_DISAGREE};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::topology::Role;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 use crate::plan::{JobPlan, WorkerPlan};
 
 /// What matters of one worker to the others.

@@ -1,11 +1,12 @@
 //! Find the mistake before eight GPUs load for it: everything about a models file or a resolved command that can be known beforehand.
 //!
-//! `words.rs` reads words as the server's parser does, `constraints/` knows what the server enforces after parsing, `env.rs` its
+//! `words.rs` reads words as the server's parser does, `habits.rs` finds what that accepts and still goes wrong, `constraints/` knows what the server enforces after parsing, `env.rs` its
 //! variables, `entry.rs` what only a whole entry shows, `job.rs` and `router.rs` what only a whole job shows. `domain/codes.rs` describes every kind of finding. Asks `resolve`, repeats no rule of it.
 
 mod constraints;
 mod entry;
 mod env;
+mod habits;
 mod job;
 mod line;
 mod router;
@@ -16,6 +17,7 @@ use crate::domain::codes;
 use crate::domain::diagnostic::{Code, Diagnostics, Severity};
 use crate::domain::models::ModelsFile;
 use crate::plan::{JobPlan, WorkerPlan};
+use crate::resolve::neutral::Neutral;
 
 /// Findings about one resolved worker: its words as the server's parser reads them, and what the server enforces afterwards.
 ///
@@ -28,7 +30,7 @@ pub fn worker(worker: &WorkerPlan, gpus_per_node: u32) -> Diagnostics {
     let line = line.without_module();
     let parsed = crate::atom::argparse::parse(&line.words, &table);
     words::problems(&line, &parsed.problems, &mut found);
-    words::habits(&line, &parsed, &mut found);
+    habits::all(&line, &parsed, &mut found);
     let case = constraints::Case {
         role: worker.role,
         gpus: Some(gpus_per_node),
@@ -81,17 +83,18 @@ impl Filter {
     }
 }
 
-/// All findings about a file: those of loading, and of every entry when it could be loaded.
+/// All findings about a file: those of loading, and of every entry when it could be loaded. `neutral` resolves their commands.
 pub fn file(
     models: &ModelsFile,
     loading: Diagnostics,
     notes: Diagnostics,
     table: &Table,
+    neutral: &mut Neutral,
     filter: &Filter,
 ) -> Diagnostics {
     let mut found = loading.0;
     found.extend(notes.0);
-    let mut checker = entry::Checker::new(models, table);
+    let mut checker = entry::Checker::new(models, table, neutral);
     for entry in &models.entries {
         let mut of_entry = Diagnostics::default();
         checker.entry(entry, &mut of_entry);

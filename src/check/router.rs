@@ -6,7 +6,7 @@ use crate::domain::command::ArgGroup;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::provenance::Source;
 use crate::domain::topology::Role;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 use crate::plan::{JobPlan, RouterPlan};
 
 /// Policies that need two workers to choose from.
@@ -19,17 +19,15 @@ struct Word<'a> {
 
 impl Word<'_> {
     fn place(&self) -> Place {
-        match self.source {
-            Source::CommandLine(input) | Source::Environment(input) => Place::Input(input.clone()),
-            _ => Place::Whole,
-        }
+        self.source.place()
     }
 
     fn within(&self) -> String {
-        match self.source {
-            Source::CommandLine(input) | Source::Environment(input) => format!(" in {input}"),
-            _ => " of the router".to_owned(),
-        }
+        let input = self.source.input();
+        input.map_or_else(
+            || " of the router".to_owned(),
+            |input| format!(" in {input}"),
+        )
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
+use std::time::Duration;
 
 /// A copy of the inherited environment.
 #[derive(Debug, Clone, Default)]
@@ -25,6 +26,11 @@ impl Environment {
             .filter(|value| !value.is_empty())
     }
 
+    /// Value of a variable just as it is inherited, where an empty one is not an unset one: PATH.
+    pub fn raw(&self, name: &str) -> Option<&OsStr> {
+        self.vars.get(OsStr::new(name)).map(OsString::as_os_str)
+    }
+
     /// Whether a variable is there and not empty, whatever it holds.
     pub fn is_set(&self, name: &str) -> bool {
         self.vars
@@ -37,6 +43,12 @@ impl Environment {
         self.vars
             .get(OsStr::new(name))
             .is_some_and(|value| value.to_str().is_none())
+    }
+
+    /// Whether this is the script that sbatch started, not a task of srun. There SLURM_PROCID is 0 whatever the job's shape,
+    /// and means no rank. sbatch's own mark is inherited by steps; the step's number is not there before.
+    pub fn is_batch_step(&self) -> bool {
+        self.get("ENVIRONMENT") == Some("BATCH") && !self.is_set("SLURM_STEP_ID")
     }
 
     /// Names that are UTF-8, in order.
@@ -68,6 +80,17 @@ pub struct HostFacts {
     pub rocm_lib: Option<String>,
     /// Names of the RDMA devices, sorted.
     pub rdma_devices: Vec<String>,
+}
+
+/// What a rank's record and its log folder need to know of the host and of the moment.
+#[derive(Debug, Clone, Default)]
+pub struct RankFacts {
+    /// The host's own name; empty where the system does not tell.
+    pub host: String,
+    /// Whether `/run_logs` exists, where clusters of this kind keep the logs of jobs.
+    pub run_logs: bool,
+    /// Now, since 1970.
+    pub now: Duration,
 }
 
 /// What a model folder turned out to be.

@@ -5,13 +5,16 @@
 
 pub mod codes;
 pub mod command;
+pub mod date;
 pub mod delay;
 pub mod diagnostic;
 pub mod environment;
+pub mod json;
 pub mod models;
 pub mod provenance;
 pub mod secret;
 pub mod settings;
+pub mod slurm;
 pub mod source;
 pub mod topology;
 pub mod visible;

@@ -1,5 +1,6 @@
 //! Where a resolved value came from and what it displaced.
 
+use super::diagnostic::Place;
 use super::source::{Position, Span};
 
 /// Origin of a value.
@@ -30,6 +31,15 @@ impl Source {
         match self {
             Self::CommandLine(name) | Self::Environment(name) => Some(name),
             Self::ModelsFile { .. } | Self::Default | Self::Derived(_) => None,
+        }
+    }
+
+    /// Where a finding about the value belongs.
+    pub fn place(&self) -> Place {
+        match self {
+            Self::CommandLine(name) | Self::Environment(name) => Place::Input(name.clone()),
+            Self::ModelsFile { span, .. } => Place::File(*span),
+            Self::Default | Self::Derived(_) => Place::Whole,
         }
     }
 

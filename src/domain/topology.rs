@@ -30,6 +30,14 @@ impl Role {
             Role::Standalone => "standalone",
         }
     }
+
+    /// The option that gives this role a setting: `--prefill-tp`; a standalone worker has the plain `--tp`.
+    pub fn option(self, setting: &str) -> String {
+        match self {
+            Role::Prefill | Role::Decode => format!("--{self}-{setting}"),
+            Role::Standalone => format!("--{setting}"),
+        }
+    }
 }
 
 impl fmt::Display for Role {

@@ -1,10 +1,11 @@
 //! A job's variables from a file: `NAME=VALUE` and `export NAME=VALUE` lines, as in a job script or an env file.
 
-use super::models_file::{is_variable_name, visible};
+use super::models_file::is_variable_name;
 use super::words;
 use crate::domain::codes::ENV_FILE;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
+use crate::domain::visible::visible;
 
 /// Lay a file's variables over the environment. Lines that assign nothing (commands, `#SBATCH`) are passed over.
 pub fn overlay(name: &str, text: &str, environment: &mut Environment, found: &mut Diagnostics) {

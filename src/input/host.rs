@@ -1,10 +1,13 @@
 //! What the host says: addresses, devices, folders. Looked up only when asked, and never an error: a laptop has none of it.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::domain::environment::{Environment, HostFacts, ModelFolder};
+use super::program::{Lookup, look_up};
+use crate::domain::environment::{Environment, HostFacts, ModelFolder, RankFacts};
 
 /// Look at this host; `address` says whether the address of the route out is wanted.
 pub fn facts(python: &str, environment: &Environment, address: bool) -> HostFacts {
@@ -14,6 +17,18 @@ pub fn facts(python: &str, environment: &Environment, address: bool) -> HostFact
         mooncake_dir: mooncake_dir(python, environment),
         rocm_lib: Path::new(rocm).is_dir().then(|| rocm.to_owned()),
         rdma_devices: rdma_devices(),
+    }
+}
+
+/// Look at this host for a rank that begins now.
+pub fn of_rank() -> RankFacts {
+    let name = nix::unistd::gethostname().unwrap_or_default();
+    RankFacts {
+        host: name.to_string_lossy().into_owned(),
+        run_logs: Path::new("/run_logs").is_dir(),
+        now: SystemTime::now()
+            .duration_since(UNIX_EPOCH)
+            .unwrap_or_default(),
     }
 }
 
@@ -28,28 +43,15 @@ fn route_address() -> Option<String> {
     })
 }
 
-/// Where a program is: itself when it holds a slash, else the first executable of that name on PATH.
-pub fn find_program(name: &str, environment: &Environment) -> Option<PathBuf> {
-    if name.contains('/') {
-        return Path::new(name).is_file().then(|| PathBuf::from(name));
-    }
-    let path = environment.get("PATH")?;
-    std::env::split_paths(path)
-        .map(|folder| folder.join(name))
-        .find(|candidate| is_executable(candidate))
-}
-
-/// Whether a file may be executed by somebody.
-pub fn is_executable(path: &Path) -> bool {
-    use std::os::unix::fs::PermissionsExt as _;
-    fs::metadata(path).is_ok_and(|data| data.is_file() && data.permissions().mode() & 0o111 != 0)
-}
-
 /// The mooncake package next to the interpreter in use, found without running it.
 ///
 /// A virtual environment's `bin/python3` is a link to another prefix, so its own prefix is looked at first, then the link's target.
 fn mooncake_dir(python: &str, environment: &Environment) -> Option<String> {
-    let program = find_program(python, environment)?;
+    let program = match look_up(OsStr::new(python), environment.raw("PATH")) {
+        // It may be marked executable on the compute nodes only.
+        Lookup::Found(program) | Lookup::Unusable(program, _) => program,
+        Lookup::Missing(_) => return None,
+    };
     let real = fs::canonicalize(&program).unwrap_or_else(|_| program.clone());
     let version = real
         .file_name()

@@ -3,8 +3,8 @@
 pub mod env_file;
 pub mod host;
 pub mod hostlist;
-pub mod json;
 pub mod models_file;
+pub mod program;
 pub mod settings;
 pub mod signals;
 pub mod words;

@@ -60,10 +60,14 @@ impl Acting {
         if acting.own.has(Kind::IgnoreTerm) {
             signal_hook::flag::register(SIGTERM, Arc::new(AtomicBool::new(false)))?;
         }
-        let faults = acting.own.faults.iter();
-        let timed: Vec<(Kind, Moment)> = faults
-            .filter_map(|fault| Some((fault.kind, fault.moment()?)))
-            .collect();
+        let mut timed: Vec<(Fault, Moment)> = Vec::new();
+        for fault in &acting.own.faults {
+            match fault.moment() {
+                Some(moment) => timed.push((fault.clone(), moment)),
+                None if fault.kind == Kind::PortStolen => {}
+                None => acting.happened(fault),
+            }
+        }
         if !timed.is_empty() {
             let inner = Arc::clone(&acting);
             std::thread::Builder::new()
@@ -160,10 +164,23 @@ impl Acting {
             while !there.exists() && Instant::now() < end {
                 std::thread::sleep(TICK);
             }
+            let own = self.own.faults.iter();
+            for fault in own.filter(|fault| fault.kind == Kind::PortStolen && there.exists()) {
+                self.happened(fault);
+            }
         }
     }
 
-    fn follow(&self, mut pending: Vec<(Kind, Moment)>) {
+    /// Note that a fault has happened: one that never does makes a rehearsal worthless.
+    fn happened(&self, fault: &Fault) {
+        if let Some(folder) = &self.own.folder
+            && let Err(error) = std::fs::write(Scene::fault_mark(folder, fault), "")
+        {
+            say(&format!("rehearsal: cannot note `{fault}`: {error}"));
+        }
+    }
+
+    fn follow(&self, mut pending: Vec<(Fault, Moment)>) {
         let mark: Option<PathBuf> = self.own.folder.as_deref().map(Scene::workload_mark);
         let mut workload = None;
         while !pending.is_empty() {
@@ -171,7 +188,7 @@ impl Acting {
             if workload.is_none() && mark.as_ref().is_some_and(|mark| mark.exists()) {
                 workload = Some(now);
             }
-            pending.retain(|(kind, moment)| {
+            pending.retain(|(fault, moment)| {
                 let base = match moment.since {
                     Since::Start => Some(self.started),
                     Since::Ready => self.ready.get().copied(),
@@ -179,10 +196,11 @@ impl Acting {
                 };
                 let due = base.is_some_and(|base| now >= base + moment.delay.duration());
                 // An engine must be there before it can die.
-                let due =
-                    due && (*kind != Kind::EngineDeath || self.engine.load(Ordering::SeqCst) != 0);
+                let due = due
+                    && (fault.kind != Kind::EngineDeath || self.engine.load(Ordering::SeqCst) != 0);
                 if due {
-                    self.act(*kind);
+                    self.happened(fault);
+                    self.act(fault.kind);
                 }
                 !due
             });

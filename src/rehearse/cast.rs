@@ -93,6 +93,8 @@ pub(super) struct Cast {
     numbered: bool,
     words: Vec<OsString>,
     workload: Vec<OsString>,
+    /// Whether the logs are in the rehearsal's own folder.
+    pub(super) own_logs: bool,
     /// What must stay for as long as the ranks run.
     pub(super) folder: Folder,
     _block: Block,
@@ -181,6 +183,7 @@ impl Cast {
             plan,
             scene,
             environment,
+            own_logs: args.life.log_dir.is_none(),
             log_dir,
             words: all,
             folder,

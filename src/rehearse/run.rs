@@ -66,7 +66,7 @@ pub fn rehearse(
         Ok(faults) => faults,
         Err(findings) => return Ok(refuse(&findings)),
     };
-    let cast = match Cast::new(args, given, &faults, look) {
+    let mut cast = match Cast::new(args, given, &faults, look) {
         Ok(cast) => cast,
         Err(NoCast::Told(code)) => return Ok(code),
         Err(NoCast::Findings(findings)) => return Ok(refuse(&findings)),
@@ -85,9 +85,10 @@ pub fn rehearse(
         .as_deref()
         .and_then(|text| text.parse().ok());
     let grace = Duration::try_from_secs_f64(grace.unwrap_or(GRACE)).unwrap_or_default();
-    let mut company = Company::start(&cast, &faults, voice)?;
+    let mut company = Company::start(&cast, &faults, voice, args.job.quiet)?;
     let conductor = company.conduct(Conductor::new(cast.plan.ranks as usize, grace));
     let left = company.dismiss();
+    drop(company);
     match left {
         0 => {}
         1 => voice.say("rehearsal: ended 1 process that a rank had left behind"),
@@ -95,9 +96,29 @@ pub fn rehearse(
             "rehearsal: ended {more} processes that ranks had left behind"
         )),
     }
-    conclude(&cast, &conductor, voice);
+    let idle: Vec<&Fault> = faults
+        .iter()
+        .filter(|fault| !Scene::fault_mark(&cast.scene.folder, fault).exists())
+        .collect();
+    let code = match conductor.code() {
+        exit::OK if !idle.is_empty() => exit::FOUND,
+        code => code,
+    };
+    if code != exit::OK || !args.job.quiet {
+        conclude(&cast, &conductor, voice);
+    }
+    for fault in idle {
+        voice.say(&format!(
+            "error: the fault `{fault}` never happened: the job was over before"
+        ));
+    }
+    // Why it failed is in the logs.
+    cast.folder.keep |= code != exit::OK && cast.own_logs;
+    if code != exit::OK || !args.job.quiet {
+        farewell(&cast, voice);
+    }
     voice.flush(LAST_WORDS);
-    Ok(conductor.code())
+    Ok(code)
 }
 
 fn refuse(findings: &Diagnostics) -> u8 {
@@ -156,8 +177,23 @@ fn conclude(cast: &Cast, conductor: &Conductor, voice: &dyn Voice) {
         ]);
     }
     voice.say(&format!("\n{}", render::table::aligned(&rows).trim_end()));
+}
+
+/// Where the logs are, or that they are gone.
+fn farewell(cast: &Cast, voice: &dyn Voice) {
+    let folder = cast.folder.path.display();
+    if !cast.own_logs {
+        voice.say(&format!("logs: {}", cast.log_dir.display()));
+    } else if !cast.folder.keep {
+        voice.say("logs: deleted; --keep or --log-dir DIR keeps them");
+    }
     if cast.folder.keep {
-        voice.say(&format!("kept: {}", cast.folder.path.display()));
+        let what = if cast.own_logs {
+            "kept, logs included"
+        } else {
+            "kept"
+        };
+        voice.say(&format!("{what}: {folder}"));
     }
 }
 
@@ -165,6 +201,8 @@ fn conclude(cast: &Cast, conductor: &Conductor, voice: &dyn Voice) {
 struct Company<'a> {
     cast: &'a Cast,
     voice: &'static dyn Voice,
+    /// Whether the ends of ranks are left to the table.
+    quiet: bool,
     started: Instant,
     ranks: Vec<Member>,
     strangers: Vec<Child>,
@@ -189,7 +227,12 @@ impl Drop for Company<'_> {
 }
 
 impl<'a> Company<'a> {
-    fn start(cast: &'a Cast, faults: &[Fault], voice: &'static dyn Voice) -> anyhow::Result<Self> {
+    fn start(
+        cast: &'a Cast,
+        faults: &[Fault],
+        voice: &'static dyn Voice,
+        quiet: bool,
+    ) -> anyhow::Result<Self> {
         // What a killed rank leaves behind comes to us.
         prctl::set_child_subreaper(true).context("cannot become the parent of orphans")?;
         let (sender, events) = mpsc::channel();
@@ -210,6 +253,7 @@ impl<'a> Company<'a> {
         let mut company = Self {
             cast,
             voice,
+            quiet,
             started: Instant::now(),
             ranks: Vec::new(),
             strangers: Vec::new(),
@@ -325,10 +369,12 @@ impl<'a> Company<'a> {
                 Err(_) => exit::BUG,
             };
             member.ended = true;
-            self.voice.say(&format!(
-                "rehearsal: rank {rank} ended with {code} after {:.1} s",
-                now.as_secs_f64()
-            ));
+            if !self.quiet {
+                self.voice.say(&format!(
+                    "rehearsal: rank {rank} ended with {code} after {:.1} s",
+                    now.as_secs_f64()
+                ));
+            }
             conductor.ended(now, rank, code);
         }
     }

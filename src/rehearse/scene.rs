@@ -70,6 +70,11 @@ impl Scene {
         )
     }
 
+    /// File whose presence says that a fault has happened to somebody.
+    pub fn fault_mark(folder: &Path, fault: &Fault) -> PathBuf {
+        folder.join(format!("happened: {fault}"))
+    }
+
     /// File whose presence says that the workload has started.
     pub fn workload_mark(folder: &Path) -> PathBuf {
         folder.join(WORKLOAD)

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, bail};
 use nix::errno::Errno;
 use nix::sys::signal::kill;
-use nix::unistd::{Pid, geteuid};
+use nix::unistd::Pid;
 
 use super::{CHECK, PYTHON, ROUTER, WORKLOAD};
 use crate::resolve::topology::DP_MASTER;
@@ -92,7 +92,9 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if !self.keep {
+        if self.keep {
+            let _ = fs::write(self.path.join(KEPT), "");
+        } else {
             // Whatever a workload made unremovable in it stays in the system's folder for such things.
             let _ = fs::remove_dir_all(&self.path);
         }
@@ -126,8 +128,9 @@ fn is_left_behind(path: &Path) -> bool {
     let Some(pid) = pid else {
         return false;
     };
+    let own = fs::metadata("/proc/self").ok();
     let ours = fs::symlink_metadata(path)
-        .is_ok_and(|data| data.is_dir() && data.uid() == geteuid().as_raw());
+        .is_ok_and(|data| data.is_dir() && own.is_some_and(|own| own.uid() == data.uid()));
     ours && !path.join(KEPT).exists()
         && kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)
         // In another container the process may live all the same.

@@ -9,6 +9,7 @@ use super::acting::say;
 use super::scene;
 use crate::exit;
 use crate::input;
+use crate::input::program::Failure;
 
 /// Note and become.
 pub(super) fn run(words: &[OsString]) -> u8 {
@@ -27,13 +28,11 @@ pub(super) fn run(words: &[OsString]) -> u8 {
         ));
     }
     let error = Command::new(program).args(rest).exec();
+    let why = Failure::of_error(program, environment.raw("PATH"), &error);
     say(&format!(
-        "cannot execute {}: {error}",
-        program.to_string_lossy()
+        "cannot execute {}: {}",
+        program.to_string_lossy(),
+        why.why
     ));
-    if error.kind() == std::io::ErrorKind::NotFound {
-        exit::NOT_FOUND
-    } else {
-        exit::CANNOT_EXECUTE
-    }
+    why.code
 }

@@ -63,18 +63,13 @@ pub fn line(finding: &Diagnostic, file: Option<&SourceFile>) -> String {
         (Place::File(span), Some(file)) => format!(" ({})", file.place(*span)),
         _ => String::new(),
     };
-    let help = finding
-        .help
-        .first()
-        .map_or(String::new(), |help| format!("; {}", printable(help)));
-    format!(
-        "{severity}[{}]: {}{place}{help}\n",
-        finding.code.0,
-        printable(&finding.message)
-    )
+    let first = format!("{}{place}", printable(&finding.message));
+    let parts = finding.help.iter().map(|help| printable(help));
+    let parts: Vec<String> = std::iter::once(first).chain(parts).collect();
+    format!("{severity}[{}]: {}\n", finding.code.0, parts.join("; "))
 }
 
-/// All findings, errors last so that they stand where the eye is, with a closing line when there are errors.
+/// All findings: warnings in a line each, then errors where the eye is, with a closing line.
 pub fn list(
     findings: &Diagnostics,
     file: Option<&SourceFile>,
@@ -91,7 +86,13 @@ pub fn list(
     });
     let mut out: String = ordered
         .iter()
-        .map(|finding| text(finding, file, colour))
+        .map(|finding| {
+            if finding.is_error() {
+                text(finding, file, colour)
+            } else {
+                line(finding, file)
+            }
+        })
         .collect();
     let errors = findings
         .0

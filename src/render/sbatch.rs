@@ -2,25 +2,20 @@
 //!
 //! Everything is written out; when the script runs, nothing is filled in but what SLURM sets.
 
+mod container;
+
 use std::fmt::Write as _;
 
 use crate::domain::words;
+
+pub use container::Container;
 
 /// Seconds before the time limit at which every rank is told to end. SLURM may be a minute early.
 const SIGNAL_SECONDS: u32 = 120;
 /// Seconds from the first rank's end to that of one that hangs.
 const WAIT_SECONDS: u32 = 120;
-
-/// What the ranks run in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Container<'a> {
-    /// The node itself.
-    None,
-    /// An image through pyxis and enroot.
-    Pyxis(&'a str),
-    /// An image through docker.
-    Docker(&'a str),
-}
+/// Longest line of a list of names.
+const WIDTH: usize = 116;
 
 /// Everything that the script says.
 #[derive(Debug, Clone)]
@@ -39,6 +34,8 @@ pub struct Script<'a> {
     pub options: Vec<String>,
     /// Whether SLURM may start it again.
     pub requeue: bool,
+    /// Variables that would count in the job where no option is given.
+    pub unset: Vec<&'static str>,
     /// Options of the job, each with its value.
     pub job: Vec<Vec<String>>,
     /// Options that only `node` has.
@@ -132,13 +129,22 @@ fn head(script: &Script<'_>, out: &mut String) {
 }
 
 fn settings(script: &Script<'_>, out: &mut String) {
+    unset(&script.unset, out);
+    let build = match script.container {
+        Container::None => "",
+        Container::Pyxis(_) | Container::Docker(_) => {
+            " The image runs it too: take the static build."
+        }
+    };
     line(
         out,
-        "# One static file, which every node must see under this path. `export ATOM_LAUNCH=/path` chooses another.",
+        &format!(
+            "# One file, which every node must see under this path; `export ATOM_LAUNCH=/path` chooses another.{build}"
+        ),
     );
     line(
         out,
-        "atom_launch=$(command -v \"${ATOM_LAUNCH:-atom-launch}\")",
+        "atom_launch=$(command -v \"${ATOM_LAUNCH:-atom-launch}\") || { echo \"no ${ATOM_LAUNCH:-atom-launch} on this node\" >&2; exit 127; }",
     );
     line(out, "");
     line(
@@ -217,76 +223,13 @@ fn step(script: &Script<'_>, out: &mut String) {
     );
     line(out, "    --cpu-bind=none");
     if let Container::Pyxis(image) = script.container {
-        line(
-            out,
-            "    # pyxis: the image, and what it must see, each under the path it has on the node.",
-        );
-        line(
-            out,
-            &format!("    --container-image={}", words::quote(image)),
-        );
-        let mut mounts = vec![
-            "$atom_launch:$atom_launch:ro".to_owned(),
-            "$SLURM_SUBMIT_DIR:$SLURM_SUBMIT_DIR".to_owned(),
-            "$log_dir:$log_dir".to_owned(),
-        ];
-        mounts.extend(script.mounts.iter().map(|mount| both_sides(mount)));
-        line(
-            out,
-            &format!("    --container-mounts=\"{}\"", mounts.join(",")),
-        );
-        line(out, "    --container-workdir=\"$SLURM_SUBMIT_DIR\"");
-        line(out, "    --no-container-mount-home");
+        container::pyxis(image, &script.mounts, out);
     }
     line(out, ")");
     if let Container::Docker(image) = script.container {
-        docker(image, &script.mounts, out);
+        container::docker(image, &script.mounts, out);
     }
     line(out, "");
-}
-
-fn docker(image: &str, mounts: &[String], out: &mut String) {
-    line(
-        out,
-        "# docker: the node's own network, GPUs, RDMA devices and shared memory, and what the rank must be told of its place",
-    );
-    line(
-        out,
-        "# (a variable that is not set is not passed on). docker's client hands TERM on to the rank.",
-    );
-    line(out, "step+=(");
-    line(out, "    docker run --rm --name \"atom-$SLURM_JOB_ID\"");
-    line(
-        out,
-        "    --network host --ipc host --cap-add SYS_PTRACE --security-opt seccomp=unconfined --group-add video",
-    );
-    line(
-        out,
-        "    --device /dev/kfd --device /dev/dri --device /dev/infiniband",
-    );
-    line(
-        out,
-        "    --ulimit memlock=-1 --ulimit nofile=1048576:1048576",
-    );
-    line(
-        out,
-        "    --env SLURM_JOB_ID --env SLURM_JOB_NODELIST --env SLURM_STEP_NODELIST --env SLURM_STEP_ID",
-    );
-    line(
-        out,
-        "    --env SLURM_PROCID --env SLURM_NODEID --env SLURM_RESTART_COUNT --env SLURM_JOB_END_TIME --env HF_TOKEN",
-    );
-    line(
-        out,
-        "    --volume \"$atom_launch:$atom_launch:ro\" --volume \"$SLURM_SUBMIT_DIR:$SLURM_SUBMIT_DIR\"",
-    );
-    line(out, "    --volume \"$log_dir:$log_dir\"");
-    for mount in mounts {
-        line(out, &format!("    --volume \"{}\"", both_sides(mount)));
-    }
-    line(out, "    --workdir \"$SLURM_SUBMIT_DIR\" --entrypoint \"\"");
-    line(out, &format!("    {}", words::quote(image)));
-    line(out, ")");
 }
 
 fn run(script: &Script<'_>, out: &mut String) {
@@ -329,7 +272,7 @@ fn run(script: &Script<'_>, out: &mut String) {
         let ranks = script.ranks;
         line(
             out,
-            "# SLURM ends docker's client; a container that did not listen to TERM would live on.",
+            "# A step that SLURM has killed at once could remove nothing.",
         );
         line(
             out,
@@ -341,13 +284,38 @@ fn run(script: &Script<'_>, out: &mut String) {
     }
     for text in [
         "# Who failed first, and why. srun's code is the highest of all ranks', often that of one it has killed; the job ends",
-        "# with that of the first failure.",
+        "# with that of the first failure, or with srun's where no rank has come so far as to leave a record.",
         "first=0",
-        "\"$atom_launch\" report --exit-code \"$log_dir\" || first=$?",
+        "if compgen -G \"$log_dir/launch-rank*.json\" >/dev/null; then",
+        "    \"$atom_launch\" report --exit-code \"$log_dir\" || first=$?",
+        "fi",
         "exit \"$((first ? first : code))\"",
     ] {
         line(out, text);
     }
+}
+
+/// Take the variables of the submitting shell away that would change the job.
+fn unset(names: &[&str], out: &mut String) {
+    line(
+        out,
+        "# What the job is stands in this script alone: settings of the shell that submits it do not count, unless their names are",
+    );
+    line(
+        out,
+        "# taken out here. All other variables are inherited, such as secrets and the site's own ATOM_PYTHON and ATOM_ROUTER.",
+    );
+    let mut text = "unset -v".to_owned();
+    for name in names {
+        if text.len() + name.len() > WIDTH {
+            line(out, &format!("{text} \\"));
+            "   ".clone_into(&mut text);
+        }
+        text.push(' ');
+        text.push_str(name);
+    }
+    line(out, &text);
+    line(out, "");
 }
 
 /// `name=( … )`, one option with its value on a line.
@@ -372,15 +340,6 @@ fn array(name: &str, items: &[Vec<String>], out: &mut String) {
         line(out, &format!("    {}", words::join(words)));
     }
     line(out, ")");
-}
-
-/// A mount with both sides, for double quotes: what bash would expand there is refused before.
-fn both_sides(mount: &str) -> String {
-    if mount.contains(':') {
-        mount.to_owned()
-    } else {
-        format!("{mount}:{mount}")
-    }
 }
 
 fn line(out: &mut String, text: &str) {

@@ -18,7 +18,7 @@ body { font: 14px/1.45 system-ui, sans-serif; margin: 2em auto; max-width: 1120p
 svg { width: 100%; height: auto; font-size: 11px; }
 svg text { fill: currentColor; }
 .preflight { fill: #9ca3af; } .servers { fill: #f59e0b; } .router { fill: #8b5cf6; } .smoke { fill: #ec4899; }
-.workload { fill: #10b981; } .serving { fill: #3b82f6; } .linger { fill: #84cc16; } .teardown { fill: #64748b; }
+.workload { fill: #10b981; } .serving { fill: #3b82f6; } .hold, .linger { fill: #84cc16; } .teardown { fill: #64748b; }
 .process { fill: #60a5fa; opacity: .55; } .bad { fill: #dc2626; } .grid { stroke: currentColor; opacity: .15; }
 table { border-collapse: collapse; } td, th { padding: .2em .8em .2em 0; text-align: left; vertical-align: top; }
 .failed { color: #dc2626; font-weight: 600; } code, pre { font-size: 12px; }
@@ -176,6 +176,7 @@ fn key(report: &Records, out: &mut String) {
         Phase::Smoke,
         Phase::Workload,
         Phase::Serving,
+        Phase::Hold,
         Phase::Linger,
         Phase::Teardown,
     ];

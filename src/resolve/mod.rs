@@ -3,11 +3,13 @@
 //! The parts and their order are those of the command (`server.rs`); each rule has one place: `model.rs` which entry and which path,
 //! `topology/` who runs where, `parallel.rs` what a mode and a speculation mean, `tuning.rs` numbers and their precedence,
 //! `transfer.rs` KV transfer and quantisation, `child_env.rs` variables, `router.rs` the router. `neutral.rs` resolves an entry
-//! outside of any job.
+//! outside of any job. `own.rs` says which of a job's ranks and workers this process is, `node.rs` what a rank has to do.
 
 pub mod child_env;
 pub mod model;
 pub mod neutral;
+pub mod node;
+pub mod own;
 pub mod parallel;
 pub mod router;
 pub mod server;

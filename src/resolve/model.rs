@@ -61,7 +61,7 @@ fn unknown(models: &ModelsFile, name: &str, source: &Source) -> Diagnostic {
             format!(", here `{}`", entry.name.value)
         });
         found = found.help(format!(
-            "{by} names an entry of the models file{meant}; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR"
+            "{by} names an entry of the models file{meant}; a path or hub id goes into `--model-path`, the folder of all models into `--model-dir`"
         ));
     } else if let Some(near) = near(models, name) {
         found = found.help(format!("did you mean `{near}`?"));

@@ -188,16 +188,7 @@ pub fn flags(
     found: &mut Diagnostics,
 ) -> Vec<ArgGroup> {
     if let Some(mut problem) = mode_problem(inputs.entry, role, mode.value) {
-        let option = format!("--{role}-mode");
-        let by = named(
-            &mode.source,
-            if role == Role::Standalone {
-                "--mode"
-            } else {
-                &option
-            },
-            mode.value,
-        );
+        let by = named(&mode.source, &role.option("mode"), mode.value);
         let by = match &mode.source {
             Source::Environment(names) if names.contains(", ") => format!("{names} ask for it"),
             Source::Environment(name) => format!("{name} asks for it"),

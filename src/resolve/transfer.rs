@@ -75,12 +75,12 @@ pub fn prefix_caching(inputs: Inputs<'_>, role: Role) -> Option<ArgGroup> {
 ///
 /// A node known by name only says where the others find it, not which of its addresses KV transfer should use; the node itself looks.
 pub fn host_ip(inputs: Inputs<'_>, placement: &Placement, slot: &Slot) -> Option<Sourced<String>> {
-    let ours = placement.rank.is_none_or(|rank| rank == slot.rank);
+    let here = placement.here == Some(slot.rank);
     let given = inputs
         .settings
         .host_ip
         .clone()
-        .filter(|_| ours || placement.ranks == 1);
+        .filter(|_| here || placement.rank == Some(slot.rank));
     let node = placement.node(slot.rank);
     let is_ip = node.is_some_and(|node| node.parse::<std::net::IpAddr>().is_ok());
     let of_node = |node: &str| {
@@ -91,20 +91,20 @@ pub fn host_ip(inputs: Inputs<'_>, placement: &Placement, slot: &Slot) -> Option
         )
     };
     let own_entry = node.filter(|_| is_ip).map(of_node);
-    let route = inputs
-        .host
-        .route_address
-        .clone()
-        .filter(|_| ours)
-        .map(|address| Sourced::new(address, Source::Derived("address of the route out".into())));
-    let by_name = node.map(of_node);
-    let nothing = (!ours || inputs.settings.rank.is_none() && placement.has_router).then(|| {
-        Sourced::new(
-            placement.node_or_name(slot.rank),
+    let route =
+        inputs.host.route_address.clone().map(|address| {
+            Sourced::new(address, Source::Derived("address of the route out".into()))
+        });
+    let looked_up = if here {
+        route.or(node.map(of_node))
+    } else {
+        // What this machine would find is of no use to another rank.
+        Some(Sourced::new(
+            format!("<address of {}>", placement.node_or_name(slot.rank)),
             Source::Derived("the node looks it up itself".into()),
-        )
-    });
-    given.or(own_entry).or(route).or(by_name).or(nothing)
+        ))
+    };
+    given.or(own_entry).or(looked_up)
 }
 
 /// Blocks of side-channel ports that a worker binds, each as its first port and their number.

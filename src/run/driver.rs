@@ -14,6 +14,8 @@ use nix::sys::signal::Signal;
 
 use crate::domain::diagnostic::Diagnostic;
 use crate::exit;
+use crate::input::program::Failure;
+use crate::plan::node::NodeSpec;
 
 use super::clock::Clock;
 use super::console::{stderr, stdout};
@@ -26,7 +28,6 @@ use super::manifest::{Manifest, rounded};
 use super::preflight;
 use super::process::{self, Group, Orphans};
 use super::signals::{self, Note};
-use super::spec::NodeSpec;
 use super::supervisor::{Plan, Supervisor};
 
 /// The loop looks after everything at least this often, whatever the events.
@@ -58,7 +59,7 @@ fn live(spec: &NodeSpec) -> u8 {
     let notes = sender.clone();
     if let Err(error) = signals::listen(move |note| notes.send(Message::Note(note)).is_ok()) {
         tracing::error!("cannot listen to signals: {error}");
-        return exit::BUG;
+        return exit::CANNOT_EXECUTE;
     }
     if !process::on_main_thread() {
         tracing::warn!("not on the main thread: children will die with this thread");
@@ -69,7 +70,7 @@ fn live(spec: &NodeSpec) -> u8 {
         Ok(driver) => driver,
         Err(error) => {
             tracing::error!("cannot start the health checks: {error}");
-            return exit::BUG;
+            return exit::CANNOT_EXECUTE;
         }
     };
     let outcome = match driver.refused() {
@@ -116,7 +117,7 @@ impl<'a> Driver<'a> {
             answers.send(Message::Probe(target, answer)).is_ok()
         });
         let prober = Prober::start(spec.limits.poll_interval, spec.limits.probe_timeout, sink)?;
-        let orphans = Orphans::note_strangers();
+        let orphans = Orphans::note_strangers(spec.slurm_job());
         if !process::become_subreaper() {
             tracing::warn!(
                 "this kernel has no subreaper: processes that leave their session may outlive the job"
@@ -319,7 +320,7 @@ impl<'a> Driver<'a> {
                 self.logs.insert(proc, log);
                 Event::Spawned(proc)
             }
-            Err(launch::Failure { code, why }) => {
+            Err(Failure { code, why, .. }) => {
                 record.exit = Some(why.clone());
                 Event::SpawnFailed { proc, code, why }
             }
@@ -347,7 +348,7 @@ impl<'a> Driver<'a> {
     }
 
     fn show_status(&mut self) {
-        if stderr().is_terminal() {
+        if stderr().is_terminal() && !self.spec.quiet {
             let now = self.clock.at(Instant::now());
             let text = self.machine.waiting_for(now);
             // Without automatic wrap a long line is cut at the edge and stays one line.

@@ -45,7 +45,9 @@ pub enum Phase {
     Workload,
     /// Serving until a signal, or on the other ranks until the router is gone.
     Serving,
-    /// Between the workload's end and the teardown.
+    /// The router stays after a short workload until the other ranks can have seen it.
+    Hold,
+    /// The pause that was asked for between the workload's end and the teardown; the hold is part of it.
     Linger,
     /// Everything is being ended.
     Teardown,
@@ -63,6 +65,7 @@ impl Phase {
             Self::Smoke => "smoke",
             Self::Workload => "workload",
             Self::Serving => "serving",
+            Self::Hold => "hold",
             Self::Linger => "linger",
             Self::Teardown => "teardown",
             Self::Done => "done",

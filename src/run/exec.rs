@@ -1,10 +1,9 @@
 //! Become the server: same process id, no shell, nothing in between.
 
 use std::convert::Infallible;
-use std::ffi::{CString, OsStr, OsString};
+use std::ffi::{CString, OsStr};
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -13,9 +12,7 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use crate::domain::command::Command;
 use crate::domain::environment::Environment;
-use crate::exit;
-
-use super::program::{Lookup, look_up};
+use crate::input::program::{Failure, candidates};
 
 /// Open files that the server should be able to have.
 const WANTED_FILES: u64 = 65_536;
@@ -34,37 +31,26 @@ fn wanted_soft(soft: u64, hard: u64) -> u64 {
     soft.max(WANTED_FILES.min(hard))
 }
 
-/// Why a program could not be executed: exit code and sentence.
-#[derive(Debug, PartialEq, Eq)]
-pub struct Failure {
-    /// 126 or 127.
-    pub code: u8,
-    /// What went wrong.
-    pub message: String,
-    /// What to do.
-    pub help: String,
-}
-
 /// Replace this process by the command. Returns only when that fails.
 pub fn replace(command: &Command, environment: &Environment) -> Failure {
     if let Err(error) = raise_open_files() {
         tracing::warn!("cannot raise the limit of open files: {error}");
     }
-    let error = match execute(command, environment) {
-        Ok(never) => match never {},
-        Err(error) => error,
-    };
-    explain(&command.program, &error, environment)
-}
-
-/// `execve` itself, since the C library's `execvp` gives what is no program (one of another architecture, say) to `/bin/sh`.
-fn execute(command: &Command, environment: &Environment) -> io::Result<Infallible> {
     let mut variables = environment.clone();
     for var in &command.env {
         variables.insert(&var.name, &var.value);
     }
-    let path = variables.iter().find(|(name, _)| *name == "PATH");
-    let path = path.map_or(OsString::new(), |(_, value)| value.to_owned());
+    let error = match execute(command, &variables) {
+        Ok(never) => match never {},
+        Err(error) => error,
+    };
+    let program = OsStr::new(&command.program);
+    Failure::of_error(program, variables.raw("PATH"), &error)
+}
+
+/// `execve` itself, since the C library's `execvp` gives what is no program (one of another architecture, say) to `/bin/sh`.
+fn execute(command: &Command, variables: &Environment) -> io::Result<Infallible> {
+    let program = OsStr::new(&command.program);
     let argv = command
         .argv()
         .into_iter()
@@ -85,7 +71,7 @@ fn execute(command: &Command, environment: &Environment) -> io::Result<Infallibl
         Arc::new(AtomicBool::new(false)),
     )?;
     let mut denied = None;
-    for candidate in candidates(&command.program, &path) {
+    for candidate in candidates(program, variables.raw("PATH")) {
         match nix::unistd::execve(&c_string(candidate)?, &argv, &environ) {
             Ok(never) => return Ok(never),
             Err(Errno::ENOENT | Errno::ENOTDIR) => {}
@@ -96,58 +82,8 @@ fn execute(command: &Command, environment: &Environment) -> io::Result<Infallibl
     Err(denied.unwrap_or(Errno::ENOENT).into())
 }
 
-/// Where a program may be: itself when it holds a slash, else in each folder of the server's PATH.
-fn candidates(program: &str, path: &OsStr) -> Vec<PathBuf> {
-    if program.contains('/') {
-        return vec![PathBuf::from(program)];
-    }
-    std::env::split_paths(path)
-        .map(|folder| folder.join(program))
-        .collect()
-}
-
 fn c_string(text: impl AsRef<OsStr>) -> io::Result<CString> {
     CString::new(text.as_ref().as_bytes()).map_err(io::Error::from)
-}
-
-/// What an error of `execve` means for a program.
-pub fn explain(program: &str, error: &std::io::Error, environment: &Environment) -> Failure {
-    let option = "name another with `--python PATH` or ATOM_PYTHON";
-    let cannot = |why: &str| format!("cannot execute {program}: {why}");
-    let path = environment.get("PATH").unwrap_or_default();
-    if let Lookup::Unusable(fault) = look_up(OsStr::new(program), Some(OsStr::new(path))) {
-        let help = fault.help.map(|help| format!("{help}, or {option}"));
-        return Failure {
-            code: exit::CANNOT_EXECUTE,
-            message: cannot(&fault.why),
-            help: help.unwrap_or_else(|| option.into()),
-        };
-    }
-    if error.kind() == std::io::ErrorKind::NotFound {
-        let why = if program.contains('/') {
-            "there is no such file".to_owned()
-        } else if path.is_empty() {
-            "no PATH is set".to_owned()
-        } else {
-            format!("it is not on PATH ({path})")
-        };
-        return Failure {
-            code: exit::NOT_FOUND,
-            message: cannot(&why),
-            help: option.into(),
-        };
-    }
-    let help = match error.raw_os_error() {
-        Some(nix::libc::E2BIG) => {
-            "arguments and environment together are larger than the system allows"
-        }
-        _ => option,
-    };
-    Failure {
-        code: exit::CANNOT_EXECUTE,
-        message: cannot(&error.to_string()),
-        help: help.into(),
-    }
 }
 
 #[cfg(test)]

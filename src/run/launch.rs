@@ -8,24 +8,14 @@ use std::process::{Command, Stdio};
 
 use crate::domain::command;
 use crate::domain::secret::shown_words;
-use crate::exit;
+use crate::input::program::Failure;
+use crate::plan::node::NodeSpec;
 
 use super::event::Proc;
 use super::health::Target;
 use super::logs::{Log, Passage};
 use super::manifest::{Process, Variable};
 use super::process::Group;
-use super::program::{Lookup, look_up};
-use super::spec::NodeSpec;
-
-/// A start that did not happen.
-#[derive(Debug)]
-pub struct Failure {
-    /// Exit code: 126 or 127.
-    pub code: u8,
-    /// Why.
-    pub why: String,
-}
 
 /// Log file of a process.
 fn log_path(spec: &NodeSpec, proc: Proc) -> PathBuf {
@@ -72,6 +62,19 @@ pub fn record(spec: &NodeSpec, proc: Proc) -> Process {
             }
         }
     }
+}
+
+/// The PATH on which the system looks for a process's program: its own, where it has one.
+pub fn path_of(spec: &NodeSpec, proc: Proc) -> Option<&OsStr> {
+    let own = if let Some(command) = command_of(spec, proc) {
+        let mut own = command.env.iter();
+        own.rfind(|var| var.name == "PATH").map(|var| &var.value)
+    } else {
+        let mut own = spec.workload_env.iter();
+        own.rfind(|(name, _)| name == "PATH")
+            .map(|(_, value)| value)
+    };
+    own.map(OsStr::new).or_else(|| spec.environment.raw("PATH"))
 }
 
 fn command_of(spec: &NodeSpec, proc: Proc) -> Option<&command::Command> {
@@ -136,7 +139,7 @@ fn no_proxy(spec: &NodeSpec, own: &[(&str, &str)], name: &str) -> String {
             .rfind(|(own, _)| *own == name)
             .map(|(_, value)| (*value).to_owned());
         given
-            .or_else(|| std::env::var(name).ok())
+            .or_else(|| spec.environment.get(name).map(str::to_owned))
             .filter(|value| !value.is_empty())
     };
     let before = value(name).or_else(|| value(other)).unwrap_or_default();
@@ -172,6 +175,28 @@ fn no_proxy(spec: &NodeSpec, own: &[(&str, &str)], name: &str) -> String {
 
 /// Start a process with its output going into a log.
 pub fn start(spec: &NodeSpec, proc: Proc, name: &str) -> Result<(Group, Log), Failure> {
+    let mut command = command(spec, proc);
+    command.stdin(Stdio::null());
+    let program = command.get_program().to_owned();
+    let system = |error| Failure::unusable(format!("no pipe for its output: {error}"));
+    let mut log = Log::create(&log_path(spec, proc));
+    // Servers write both streams into one pipe: their lines stay in order. The workload's are told apart.
+    let pipes = pipes(&mut command, proc, spec.quiet).map_err(system)?;
+    let group = Group::spawn(&mut command)
+        .map_err(|error| Failure::of_error(&program, path_of(spec, proc), &error))?;
+    // The command holds the writing ends; without this the pipes would never end.
+    drop(command);
+    for (pipe, passage) in pipes {
+        // A child that nobody listens to would stop at a full pipe; without the pipe it is told so by the system.
+        if let Err(error) = log.follow(name, pipe, passage) {
+            tracing::error!("cannot follow the output of {name}: {error}");
+        }
+    }
+    Ok((group, log))
+}
+
+/// Words and variables of a process.
+pub(super) fn command(spec: &NodeSpec, proc: Proc) -> Command {
     let mut command = if let Some(plain) = command_of(spec, proc) {
         let mut command = Command::new(&plain.program);
         command.args(plain.words());
@@ -189,28 +214,10 @@ pub fn start(spec: &NodeSpec, proc: Proc, name: &str) -> Result<(Group, Log), Fa
             .into_iter()
             .map(|(name, value, _)| (name, value)),
     );
-    command.stdin(Stdio::null());
-    let program = command.get_program().to_owned();
-    let system = |error: io::Error| Failure {
-        code: exit::CANNOT_EXECUTE,
-        why: format!("no pipe for its output: {error}"),
-    };
-    let mut log = Log::create(&log_path(spec, proc));
-    // Servers write both streams into one pipe: their lines stay in order. The workload's are told apart.
-    let pipes = pipes(&mut command, proc).map_err(system)?;
-    let group = Group::spawn(&mut command).map_err(|error| failure(&program, &error))?;
-    // The command holds the writing ends; without this the pipes would never end.
-    drop(command);
-    for (pipe, passage) in pipes {
-        // A child that nobody listens to would stop at a full pipe; without the pipe it is told so by the system.
-        if let Err(error) = log.follow(name, pipe, passage) {
-            tracing::error!("cannot follow the output of {name}: {error}");
-        }
-    }
-    Ok((group, log))
+    command
 }
 
-fn pipes(command: &mut Command, proc: Proc) -> io::Result<Vec<(OwnedFd, Passage)>> {
+fn pipes(command: &mut Command, proc: Proc, quiet: bool) -> io::Result<Vec<(OwnedFd, Passage)>> {
     let (reader, writer) = io::pipe()?;
     if proc == Proc::Workload {
         let (errors, error_writer) = io::pipe()?;
@@ -221,28 +228,12 @@ fn pipes(command: &mut Command, proc: Proc) -> io::Result<Vec<(OwnedFd, Passage)
         ]);
     }
     command.stdout(writer.try_clone()?).stderr(writer);
-    Ok(vec![(reader.into(), Passage::Prefixed)])
-}
-
-fn failure(program: &OsStr, error: &io::Error) -> Failure {
-    let shown = program.to_string_lossy();
-    let path = std::env::var_os("PATH");
-    if let Lookup::Unusable(fault) = look_up(program, path.as_deref()) {
-        return Failure {
-            code: exit::CANNOT_EXECUTE,
-            why: format!("`{shown}` cannot be executed: {}", fault.why),
-        };
-    }
-    match error.kind() {
-        io::ErrorKind::NotFound => Failure {
-            code: exit::NOT_FOUND,
-            why: format!("`{shown}` not found"),
-        },
-        _ => Failure {
-            code: exit::CANNOT_EXECUTE,
-            why: format!("`{shown}` cannot be executed: {error}"),
-        },
-    }
+    let passage = if quiet {
+        Passage::FileOnly
+    } else {
+        Passage::Prefixed
+    };
+    Ok(vec![(reader.into(), passage)])
 }
 
 #[cfg(test)]
@@ -288,6 +279,13 @@ mod tests {
             value(&spec, Proc::Router, "no_proxy"),
             format!("a,b,{hosts}")
         );
+        let mut alone = spec;
+        alone.workload_env.clear();
+        alone.environment.insert("no_proxy", "inherited");
+        assert_eq!(
+            value(&alone, Proc::Workload, "NO_PROXY"),
+            format!("inherited,{hosts}")
+        );
     }
 
     #[test]
@@ -295,22 +293,6 @@ mod tests {
         assert_eq!(
             record(&spec(""), Proc::Workload).argv,
             ["sh", "--api-key", "***"]
-        );
-    }
-
-    #[test]
-    fn a_missing_interpreter_line_is_told_from_a_missing_program() {
-        let missing = io::Error::from(io::ErrorKind::NotFound);
-        assert_eq!(
-            failure(OsStr::new("./no-such-file"), &missing).code,
-            exit::NOT_FOUND
-        );
-        let folder = tempfile::tempdir().unwrap();
-        let script = folder.path().join("bench.sh");
-        std::fs::write(&script, "#!/nowhere/sh\n").unwrap();
-        assert_eq!(
-            failure(script.as_os_str(), &missing).code,
-            exit::CANNOT_EXECUTE
         );
     }
 }

@@ -31,6 +31,8 @@ const PIPE_ROOM: i32 = 1 << 20;
 pub enum Passage {
     /// Line by line with the child's name before it, to our stderr.
     Prefixed,
+    /// Nowhere but into the file.
+    FileOnly,
     /// As it is, to our stdout.
     Stdout,
     /// As it is, to our stderr.
@@ -224,7 +226,7 @@ impl Reader {
     fn take(&mut self, data: &[u8]) {
         self.write_file(data);
         match self.passage {
-            Passage::Prefixed => {}
+            Passage::Prefixed | Passage::FileOnly => {}
             Passage::Stdout => stdout().push(data, Manner::Wait),
             Passage::Stderr => stderr().push(data, Manner::Wait),
         }

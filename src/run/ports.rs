@@ -29,7 +29,7 @@ pub enum Port {
 /// Try to bind a port at the rank's own address, as the server will.
 ///
 /// Not at the wildcard: several ranks may share a machine, each with an address of its own.
-pub fn probe(address: &str, port: u16) -> Port {
+pub fn probe(address: &str, port: u16, own_job: Option<&str>) -> Port {
     let places: Vec<SocketAddr> = match (address, port).to_socket_addrs() {
         Ok(places) => places.collect(),
         Err(_) => return Port::Elsewhere,
@@ -40,7 +40,7 @@ pub fn probe(address: &str, port: u16) -> Port {
             Ok(_) => elsewhere = false,
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {}
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
-                return Port::Held(holder(&[place.ip()], port));
+                return Port::Held(holder(&[place.ip()], port, own_job));
             }
             Err(error) => return Port::Unusable(error.to_string()),
         }
@@ -52,7 +52,6 @@ pub fn probe(address: &str, port: u16) -> Port {
     }
 }
 
-/// Who has a port, in words.
 /// Whether what is sent to a port of an address that is not ours arrives here all the same, as behind a NAT; `None` when
 /// that cannot be tried.
 pub fn arrives_here(address: &str, port: u16) -> Option<bool> {
@@ -98,7 +97,8 @@ pub fn arrives_here(address: &str, port: u16) -> Option<bool> {
     Some(false)
 }
 
-fn holder(addresses: &[IpAddr], port: u16) -> String {
+/// Who has a port, in words.
+fn holder(addresses: &[IpAddr], port: u16, own_job: Option<&str>) -> String {
     let sockets = procfs::sockets_on(port).unwrap_or_default();
     let mut found = procfs::relevant(&sockets, addresses);
     found.sort_by_key(|socket| !socket.listens);
@@ -107,7 +107,7 @@ fn holder(addresses: &[IpAddr], port: u16) -> String {
     };
     let inodes: BTreeSet<u64> = found.iter().map(|socket| socket.inode).collect();
     match procfs::holder(&inodes) {
-        Some(pid) => format!("process {pid}: {}", describe(pid)),
+        Some(pid) => format!("process {pid}: {}", describe(pid, own_job)),
         None => format!(
             "a process of user {} that cannot be seen from here",
             first.uid
@@ -129,7 +129,7 @@ pub enum Owner {
 /// Find out whether the listener that answers at an address is one of our own processes.
 ///
 /// A stranger is only called one when all our processes could be looked at and none holds the socket.
-pub fn owner(host: &str, port: u16) -> Owner {
+pub fn owner(host: &str, port: u16, own_job: Option<&str>) -> Owner {
     let Ok(places) = (host, port).to_socket_addrs() else {
         return Owner::Unknown;
     };
@@ -159,7 +159,7 @@ pub fn owner(host: &str, port: u16) -> Owner {
         }
     }
     if all_seen {
-        Owner::Stranger(holder(&addresses, port))
+        Owner::Stranger(holder(&addresses, port, own_job))
     } else {
         Owner::Unknown
     }
@@ -174,19 +174,19 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.2:0").unwrap();
         let port = listener.local_addr().unwrap().port();
         let me = format!("process {}: ", std::process::id());
-        let Port::Held(who) = probe("127.0.0.2", port) else {
+        let Port::Held(who) = probe("127.0.0.2", port, None) else {
             panic!("the port is held");
         };
         assert!(who.starts_with(&me), "{who}");
-        assert_eq!(probe("127.0.0.3", port), Port::Free);
+        assert_eq!(probe("127.0.0.3", port, None), Port::Free);
         drop(listener);
-        assert_eq!(probe("127.0.0.2", port), Port::Free);
+        assert_eq!(probe("127.0.0.2", port, None), Port::Free);
     }
 
     #[test]
     fn an_address_of_another_machine_is_told() {
-        assert_eq!(probe("192.0.2.1", 8000), Port::Elsewhere);
-        assert_eq!(probe("no-such-host.invalid", 8000), Port::Elsewhere);
+        assert_eq!(probe("192.0.2.1", 8000, None), Port::Elsewhere);
+        assert_eq!(probe("no-such-host.invalid", 8000, None), Port::Elsewhere);
     }
 
     #[test]
@@ -204,8 +204,8 @@ mod tests {
     fn our_own_listener_is_not_below_us() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        assert!(matches!(owner("127.0.0.1", port), Owner::Stranger(_)));
+        assert!(matches!(owner("127.0.0.1", port, None), Owner::Stranger(_)));
         drop(listener);
-        assert_eq!(owner("127.0.0.1", port), Owner::Unknown);
+        assert_eq!(owner("127.0.0.1", port, None), Owner::Unknown);
     }
 }

@@ -1,20 +1,22 @@
 //! Looks for everything that would stop a rank, before anything is started: all problems at once.
 
 mod address;
+mod folders;
+mod room;
 
 use std::ffi::OsStr;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::domain::diagnostic::{Code, Diagnostic, Place};
 use crate::exit;
+use crate::input::program::Failure;
+use crate::plan::node::{ModelCheck, NodeSpec};
 
-use super::event::spoken;
+use super::event::{Proc, spoken};
+use super::launch::path_of;
 use super::ports::{self, Port};
-use super::program::{Fault, Lookup, look_up};
-use super::spec::{ModelCheck, NodeSpec};
 
 /// A model folder is not there.
 pub const MODEL_MISSING: Code = Code("model-missing");
@@ -26,15 +28,14 @@ pub const PROGRAM_MISSING: Code = Code("program-missing");
 pub const PROGRAM_UNUSABLE: Code = Code("program-unusable");
 /// The log folder cannot be written.
 pub const LOG_FOLDER: Code = Code("log-folder");
+/// Words and variables of a process are more than the system takes, or it lets too few files be open.
+pub const LIMIT: Code = Code("system-limit");
 /// A port is held by somebody.
 pub const PORT_IN_USE: Code = Code("port-in-use");
 /// The rank's address is none of this machine's.
 pub const ADDRESS: Code = Code("address-elsewhere");
 /// The job ends before a wait could.
 pub const JOB_ENDS: Code = Code("job-ends-early");
-
-/// More than a file system keeps beside a file's name.
-const TRIAL: [u8; 8192] = [b'.'; 8192];
 
 /// Everything that stands against this rank's start.
 pub fn preflight(spec: &NodeSpec) -> Vec<Diagnostic> {
@@ -43,7 +44,10 @@ pub fn preflight(spec: &NodeSpec) -> Vec<Diagnostic> {
         found.extend(model(check, spec.job.offline_hub_cache.as_deref()));
     }
     programs(spec, &mut found);
-    found.extend(log_folder(&spec.log_dir));
+    room::sizes(spec, &mut found);
+    found.extend(room::open_files());
+    found.extend(folders::logs(&spec.log_dir));
+    found.extend(spec.collect_logs.as_deref().and_then(folders::collected));
     all_ports(spec, &mut found);
     address::deaf(spec, &mut found);
     if let Some(end) = spec.job_end {
@@ -143,92 +147,35 @@ fn what_folder_lacks(folder: &Path) -> Option<&'static str> {
 }
 
 fn programs(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
-    let mut names: Vec<(&str, &OsStr)> = spec
-        .workers
-        .iter()
-        .map(|worker| ("interpreter", OsStr::new(&worker.command.program)))
-        .collect();
-    names.dedup();
-    names.extend(
-        spec.router
-            .iter()
-            .map(|router| ("router", OsStr::new(&router.command.program))),
-    );
-    names.extend(
-        spec.workload
-            .first()
-            .map(|word| ("workload", word.as_os_str())),
-    );
-    for (what, name) in names {
-        // The workload's PATH is its own when the job sets one.
-        let own = spec
-            .workload_env
-            .iter()
-            .find(|(name, _)| what == "workload" && name == "PATH");
-        let path = own.map_or_else(|| std::env::var_os("PATH"), |(_, value)| Some(value.into()));
-        let shown = name.to_string_lossy();
-        let place = Place::Input(what.to_owned());
-        match look_up(name, path.as_deref()) {
-            Lookup::Found => {}
-            Lookup::Missing(more) => {
-                let why = more.as_ref().map(|fault| format!(": {}", fault.why));
-                let text = format!("{what} `{shown}` not found{}", why.unwrap_or_default());
-                let help = more.and_then(|fault| fault.help);
-                found.push(Diagnostic::error(PROGRAM_MISSING, place, text).help_if(help));
-            }
-            Lookup::Unusable(Fault { why, help }) => {
-                let text = format!("{what} `{shown}` cannot be executed: {why}");
-                found.push(Diagnostic::error(PROGRAM_UNUSABLE, place, text).help_if(help));
-            }
-        }
-    }
-}
-
-/// Whether logs can be written: by writing one, since a full disk takes a file without content.
-fn log_folder(folder: &Path) -> Option<Diagnostic> {
-    let trial = folder.join(format!(".atom-launch-{}", std::process::id()));
-    let result = fs::create_dir_all(folder).and_then(|()| fs::write(&trial, TRIAL));
-    let _ = fs::remove_file(&trial);
-    let (why, help) = cannot_log(folder, &result.err()?);
-    let text = format!(
-        "log folder {} (--log-dir) cannot be written: {why}",
-        folder.display()
-    );
-    let place = Place::Input("--log-dir".into());
-    Some(Diagnostic::error(LOG_FOLDER, place, text).help(help))
-}
-
-/// Why a log folder takes nothing, and what to do.
-fn cannot_log(folder: &Path, error: &io::Error) -> (String, &'static str) {
-    let another = "give a folder with `--log-dir`";
-    // The first that is there and no folder stands in the way of all below it.
-    let in_the_way = folder
-        .ancestors()
-        .filter(|above| fs::symlink_metadata(above).is_ok())
-        .find(|above| !above.is_dir());
-    if let Some(other) = in_the_way {
-        let what = match fs::metadata(other) {
-            Ok(data) if data.is_file() => "a file",
-            Ok(_) => "no folder",
-            Err(_) => "a link that leads nowhere",
+    let servers = spec.workers.iter().enumerate().map(|(index, worker)| {
+        let program = OsStr::new(&worker.command.program);
+        ("interpreter", Proc::Server(index), program)
+    });
+    let router = spec.router.iter().map(|router| {
+        let program = OsStr::new(&router.command.program);
+        ("router", Proc::Router, program)
+    });
+    let workload = spec.workload.first();
+    let workload = workload.map(|word| ("workload", Proc::Workload, word.as_os_str()));
+    for (what, proc, name) in servers.chain(router).chain(workload) {
+        let Some(Failure { code, why, help }) = Failure::foreseen(name, path_of(spec, proc)) else {
+            continue;
         };
-        let name = if other == folder {
-            "it".to_owned()
+        let code = if code == exit::NOT_FOUND {
+            PROGRAM_MISSING
         } else {
-            other.display().to_string()
+            PROGRAM_UNUSABLE
         };
-        return (format!("{name} is {what}"), another);
-    }
-    match error.kind() {
-        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => (
-            error.to_string(),
-            "make room, or give a folder elsewhere with `--log-dir`",
-        ),
-        io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => (
-            error.to_string(),
-            "make it writable for this user, or give a folder elsewhere with `--log-dir`",
-        ),
-        _ => (error.to_string(), another),
+        let place = Place::Input(what.to_owned());
+        let text = format!(
+            "{what} `{}` cannot be executed: {why}",
+            name.to_string_lossy()
+        );
+        let problem = Diagnostic::error(code, place, text).help_if(help);
+        // Several workers have one interpreter.
+        if !found.contains(&problem) {
+            found.push(problem);
+        }
     }
 }
 
@@ -261,7 +208,7 @@ fn all_ports(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
     let mut elsewhere = Vec::new();
     for (address, port, user) in wanted {
         let place = Place::Input(format!("port {port}"));
-        let text = match ports::probe(address, port) {
+        let text = match ports::probe(address, port, spec.slurm_job()) {
             Port::Free => continue,
             Port::Held(who) => {
                 format!("port {port} at {address}, needed by {user}, is in use by {who}")

@@ -146,14 +146,16 @@ pub fn on_main_thread() -> bool {
 pub struct Orphans {
     /// Children that the program which became us had already: none of ours.
     before: BTreeSet<(i32, u64)>,
+    own_job: Option<String>,
 }
 
 impl Orphans {
-    /// Note whom we have as descendants before anything is started.
-    pub fn note_strangers() -> Self {
+    /// Note whom we have as descendants before anything is started. `own_job` is the SLURM job that we are a part of.
+    pub fn note_strangers(own_job: Option<&str>) -> Self {
         let before = procfs::descendants(getpid().as_raw(), &procfs::all());
         Self {
             before: before.iter().map(|one| (one.pid, one.start)).collect(),
+            own_job: own_job.map(str::to_owned),
         }
     }
 
@@ -209,7 +211,11 @@ impl Orphans {
             }
             for child in children {
                 if child.alive() && known.insert((child.pid, child.start)) {
-                    found.push(format!("{} ({})", child.pid, describe(child.pid)));
+                    found.push(format!(
+                        "{} ({})",
+                        child.pid,
+                        describe(child.pid, self.own_job.as_deref())
+                    ));
                 }
                 let _ = kill(Pid::from_raw(child.pid), Signal::SIGKILL);
                 collect_one(child.pid);
@@ -224,8 +230,8 @@ fn collect_one(pid: i32) {
     let _ = waitpid(Pid::from_raw(pid), Some(WaitPidFlag::WNOHANG));
 }
 
-/// A process's command line, short and without secrets.
-pub fn describe(pid: i32) -> String {
+/// A process's command line, short and without secrets, and its SLURM job where that is not `own_job`.
+pub fn describe(pid: i32, own_job: Option<&str>) -> String {
     let line = procfs::command_line(pid);
     let words = shown_words(line.iter().map(String::as_str));
     let text = visible(&words.join(" ")).into_owned();
@@ -235,7 +241,7 @@ pub fn describe(pid: i32) -> String {
     };
     // Whose it is: two jobs may have met on one machine.
     match procfs::variable(pid, "SLURM_JOB_ID") {
-        Some(job) if std::env::var("SLURM_JOB_ID").as_ref() != Ok(&job) => {
+        Some(job) if own_job != Some(&job) => {
             format!("{text} (SLURM job {})", job.escape_debug())
         }
         _ => text,

@@ -16,9 +16,10 @@ mod tests;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use crate::plan::node::{Limits, NodeSpec};
+
 use super::engine_watch::EngineWatch;
 use super::event::{Action, Event, Exit, Level, Outcome, Phase, Proc, Target};
-use super::spec::{Limits, NodeSpec};
 
 use watched::Watched;
 

@@ -28,7 +28,7 @@ where
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .unwrap_or_default();
-        let date = super::manifest::date(now);
+        let date = crate::domain::date::date(now);
         let time = date.split_once('T').map_or("", |(_, time)| time);
         let kind = match *event.metadata().level() {
             Level::ERROR => "error: ",
@@ -42,8 +42,10 @@ where
 }
 
 /// Send all our lines through the queue before standard error, so that none of them ever waits for its reader.
-pub fn to_stderr(rank: usize) {
+pub fn to_stderr(rank: usize, quiet: bool) {
+    let level = if quiet { Level::WARN } else { Level::INFO };
     let subscriber = tracing_subscriber::fmt()
+        .with_max_level(level)
         .event_format(Format { rank })
         .with_writer(super::console::stderr)
         .finish();

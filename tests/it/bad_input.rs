@@ -1,6 +1,7 @@
 //! Input that cannot be used: everything wrong is named at once, with its place, and nothing is started.
 
 use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::MetadataExt as _;
 
 use proptest::prelude::*;
 
@@ -59,7 +60,7 @@ fn a_file_that_cannot_be_read_is_named_for_what_it_is() {
         "error[unreadable-file]: cannot read the models file ws/models_atom.yaml: it is a directory, not a file (ATOM_WS_PATH)\natom-launch: 1 error; nothing was started\n",
     );
     // Root reads everything; the message is then another one.
-    if !nix::unistd::geteuid().is_root() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
         unreadable(
             "--models-file secret.yaml",
             |test| test.file("secret.yaml", "M: {}").mode("secret.yaml", 0o000),
@@ -838,14 +839,9 @@ fn wrong_usage_is_2_with_the_nearest_option() {
     Test::new("--modl x")
         .status(2)
         .stderr(
-            "error: unexpected argument '--modl' found
-
-  tip: a similar argument exists: '--model'
-  tip: to pass '--modl' as a value, use '-- --modl'
-
-Usage: atom-launch --model <NAME> [-- <SERVER ARGS>...]
-
-For more information, try '--help'.
+            "error: `atom-launch` has no option `--modl`
+  = help: did you mean `--model`?
+  = help: `atom-launch --help` lists all
 ",
         )
         .run();

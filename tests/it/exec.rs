@@ -217,7 +217,7 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./missing",
         127,
-        "error: cannot execute ./missing: there is no such file\n  = help: name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./missing: there is no such file in [DIR]\n  = help: a relative path starts at the working directory: give the whole path\n",
     );
     failing(
         "python3",
@@ -227,17 +227,17 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./plain",
         126,
-        "error: cannot execute ./plain: it is not marked executable\n  = help: chmod +x ./plain, or name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./plain: it is not marked executable\n  = help: chmod +x ./plain\n",
     );
     failing(
         "./no-interpreter",
         126,
-        "error: cannot execute ./no-interpreter: its first line names /nowhere/python3, which does not exist\n  = help: mend the first line of ./no-interpreter, or name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./no-interpreter: its first line names /nowhere/python3, which does not exist\n  = help: mend the first line of ./no-interpreter\n",
     );
     failing(
         "./no-format",
         126,
-        "error: cannot execute ./no-format: it is neither a program nor a script with `#!` in its first line\n  = help: a script starts with a line such as `#!/bin/bash`, or name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./no-format: it is neither a program nor a script with `#!` in its first line\n  = help: a script starts with a line such as `#!/bin/bash`\n",
     );
     failing(
         "./folder",
@@ -252,7 +252,7 @@ fn without_a_path_the_error_says_so() {
         .models(MODELS)
         .without("PATH")
         .status(127)
-        .stderr("error: cannot execute nowhere-at-all: no PATH is set\n  = help: name another with `--python PATH` or ATOM_PYTHON\n")
+        .stderr("error: cannot execute nowhere-at-all: no PATH is set, and it is not in /bin:/usr/bin\n  = help: name another with `--python PATH` or ATOM_PYTHON\n")
         .run();
 }
 

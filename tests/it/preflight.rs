@@ -73,14 +73,14 @@ fn a_workload_that_is_not_there_is_told_with_the_place_looked_at() {
     assert_eq!(
         findings(node("-- ./bench"), 127),
         [
-            "workload `./bench` not found: looked for in [DIR] (a relative path starts at the working directory of this process: give the whole path)"
+            "workload `./bench` cannot be executed: there is no such file in [DIR] (a relative path starts at the working directory: give the whole path)"
         ]
     );
     let test = node("-- ./bench");
     symlink("gone.sh", test.path("bench")).unwrap();
     assert_eq!(
         findings(test, 127),
-        ["workload `./bench` not found: it is a link to gone.sh, which does not exist"]
+        ["workload `./bench` cannot be executed: it is a link to gone.sh, which does not exist"]
     );
 }
 
@@ -118,4 +118,39 @@ fn a_log_folder_that_takes_nothing_is_named_with_the_option() {
             "log folder /dev/full (--log-dir) cannot be written: it is no folder {another}"
         )]
     );
+}
+
+#[test]
+fn a_folder_of_collected_logs_that_cannot_be_is_told_at_the_start() {
+    let test = node("--collect-logs file/logs -- true").file("file", "");
+    assert_eq!(
+        findings(test, 2),
+        [
+            "folder of collected logs file/logs (--collect-logs) cannot be written: file is a file (give a folder with `--collect-logs`)"
+        ]
+    );
+}
+
+#[test]
+fn an_argument_that_the_system_does_not_take_is_told_before_the_servers_load() {
+    let long = "x".repeat(140_000);
+    let test = node("").file("m.yaml", format!("M: {{hf_overrides: {{a: {long}}}}}"));
+    assert_eq!(
+        findings(test, 2),
+        [
+            "standalone-0 cannot be started: an argument has 140008 bytes, and the system takes 131071 at most (put what is so long into a file)"
+        ]
+    );
+}
+
+#[test]
+fn few_open_files_are_a_warning() {
+    let line = "ulimit -n 64; exec \"$@\"";
+    let run = node("-- true")
+        .under(&["sh", "-c", line, "sh"])
+        .status(1)
+        .any_stderr()
+        .run();
+    let warning = "warning: [system-limit] no process may have more than 64 open files: a server needs thousands";
+    assert!(run.stderr.contains(warning), "{}", run.stderr);
 }

@@ -695,7 +695,7 @@ fn speculation_is_asked_for_in_one_voice() {
         |test| test.env("SPEC_DECODING", "none").args(["--mtp", "1"]),
         &["+ --method mtp", "+ --num-speculative-tokens 1"],
     );
-    refuses(job(BASIC).env("SPEC_DECODING", "none").env("DECODE_MTP_SIZE", "3"), "error[contradiction]: SPEC_DECODING=none asks for none, but DECODE_MTP_SIZE=3 means speculative decoding
+    refuses(job(BASIC).env("SPEC_DECODING", "none").env("DECODE_MTP_SIZE", "3"), "error[contradiction]: SPEC_DECODING=none switches speculative decoding off, but DECODE_MTP_SIZE=3 asks for it
   = help: make the two agree, or settle it with `--mtp N`
 atom-launch: 1 error; nothing was started
 ");
@@ -724,12 +724,12 @@ atom-launch: 1 error; nothing was started
 ",
     );
     refuses(job(BASIC).env("MODEL_NAME", "demo-org/Demo-8B"), "error[unknown-model]: model `demo-org/Demo-8B` (MODEL_NAME) is not in models_atom.yaml
-  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into `--model-dir`
   = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).env("MODEL_NAME", "/models/Demo-8B/"), "error[unknown-model]: model `/models/Demo-8B/` (MODEL_NAME) is not in models_atom.yaml
-  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into MODEL_DIR
+  = help: MODEL_NAME names an entry of the models file, here `Demo-8B`; a path or hub id goes into `--model-path`, the folder of all models into `--model-dir`
   = help: models there: Demo-8B
 atom-launch: 1 error; nothing was started
 ");
@@ -822,6 +822,20 @@ atom-launch: 1 error; nothing was started
         job(BASIC).without("NODE_RANK"),
         "error[which-worker]: which of the 2 ranks is this?
   = help: set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken
+atom-launch: 1 error; nothing was started
+",
+    );
+    // A job of one node has no rank to ask for.
+    refuses(
+        job(BASIC)
+            .without("NODE_RANK")
+            .env("IPADDRS", "10.0.0.1")
+            .env("PREFILL_TP_SIZE", "4")
+            .env("DECODE_TP_SIZE", "4")
+            .args(["--layout", "packed"]),
+        "error[which-worker]: rank 0 has 2 workers; which is to be started?
+  = help: `--worker N`: 0 = prefill-0-0, 1 = decode-0-1
+  = help: `atom-launch node` starts all of them
 atom-launch: 1 error; nothing was started
 ",
     );

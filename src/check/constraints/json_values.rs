@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::View;
 use crate::domain::codes;
 use crate::domain::diagnostic::{Diagnostics, nearest};
-use crate::input::json;
+use crate::domain::json;
 
 /// B12, B13: what quantisation understands.
 const QUANT_KEYS: &[&str] = &["global_quant_config", "layer_quant_config", "exclude_layer"];

@@ -9,12 +9,11 @@ mod parallel;
 mod speculative;
 mod transfer;
 
+use super::habits::is_own_field;
 use super::line::{Line, Origin, is_extra};
-use super::words::is_own_field;
 use crate::atom::argparse::{Occurrence, Parsed, Value};
 use crate::domain::command::EnvVar;
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
-use crate::domain::provenance::Source;
 use crate::domain::topology::Role;
 
 /// What is known besides the words.
@@ -148,13 +147,8 @@ impl<'a> View<'a> {
 
     /// Place of a variable.
     fn place_of_var(&self, name: &str) -> Place {
-        match self.var(name).map(|var| &var.source) {
-            Some(Source::ModelsFile { span, .. }) => Place::File(*span),
-            Some(Source::CommandLine(input) | Source::Environment(input)) => {
-                Place::Input(input.clone())
-            }
-            Some(Source::Default | Source::Derived(_)) | None => Place::Whole,
-        }
+        self.var(name)
+            .map_or(Place::Whole, |var| var.source.place())
     }
 
     /// An integer option, or what the server takes without it.

@@ -7,10 +7,10 @@ use super::{
     BAD_JSON, BAD_NUMBER, BAD_PAIR, BAD_WORDS, DUPLICATE_KEY, Reader, WRONG_TYPE, first_line,
     is_variable_name, visible,
 };
+use crate::domain::json;
 use crate::domain::models::{JsonText, Number, NumberList, Pair, Pairs, Text, Words};
 use crate::domain::secret;
 use crate::domain::source::{Located, Span};
-use crate::input::json;
 
 /// A type that a field's node can be read as. `None`: absent, or wrong and reported.
 pub(super) trait FromNode: Sized {
@@ -82,7 +82,7 @@ impl Reader<'_> {
         if self.file.hides(span) {
             secret::MASK.to_owned()
         } else {
-            visible(text)
+            visible(text).into_owned()
         }
     }
 

@@ -20,7 +20,7 @@ use crate::domain::codes::{
 };
 use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place, nearest};
 use crate::domain::models::{FIELDS, ModelEntry, ModelsFile, Origin, with_model_fields};
-use crate::domain::visible::is_hidden;
+use crate::domain::visible::{is_hidden, visible};
 use fields::FromNode;
 
 use crate::domain::source::{Located, SourceFile, Span};
@@ -326,11 +326,6 @@ fn first_line(source: &str, span: Span) -> Span {
     let text = source.get(span.range()).unwrap_or_default();
     let end = text.find(['\n', '\r']).unwrap_or(text.len());
     Span::new(span.start as usize, span.start as usize + end)
-}
-
-/// A text of the file inside a message.
-pub fn visible(text: &str) -> String {
-    crate::domain::visible::visible(text).into_owned()
 }
 
 /// Whether a shell and `execve` would take this as the name of a variable.

@@ -1,25 +1,28 @@
 //! Command line and environment → [`Settings`]. The precedence is the order in which candidates are listed, nothing else.
 
+mod life;
 mod names;
+mod parallel;
+mod reader;
 mod values;
 
-use super::models_file::{check_tuning_number, is_variable_name, visible};
-use crate::cli::{JobArgs, LifeArgs, Switch};
+use super::models_file::{check_tuning_number, is_variable_name};
+use crate::cli::{JobArgs, Switch};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING};
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
-use crate::domain::provenance::{Shadowed, Source, Sourced};
-use crate::domain::secret;
-use crate::domain::settings::{
-    ByRole, Layout, LifeSettings, Ports, Settings, TUNING, TuningInput, WorkerCounts,
-};
-use crate::domain::topology::{Mode, Port};
+use crate::domain::provenance::{Source, Sourced};
+use crate::domain::settings::{ByRole, Layout, Ports, Settings, TUNING, TuningInput, WorkerCounts};
+use crate::domain::topology::Port;
+use crate::domain::visible::visible;
 
-pub use names::VARIABLES;
+pub use life::read_life;
+pub use names::{VARIABLES, of_job};
+use reader::Reader;
 pub use values::interval;
 use values::{
-    address, boolean, concurrency, count, gpus, index, json_object, node_list, pause, seconds,
-    size_list, text, word_list,
+    address, boolean, concurrency, gpus, index, json_object, node_list, seconds, size_list, text,
+    word_list,
 };
 
 /// Read all settings; all mistakes of command line and environment together.
@@ -33,124 +36,7 @@ pub fn read(args: &JobArgs, environment: &Environment) -> (Settings, Diagnostics
     (settings, reader.found)
 }
 
-/// Read what `node` needs besides the job.
-pub fn read_life(args: &LifeArgs, environment: &Environment) -> (LifeSettings, Diagnostics) {
-    let mut reader = Reader {
-        environment,
-        found: Diagnostics::default(),
-    };
-    let mut time = |option, given: &Option<String>, parse: fn(&str) -> Result<f64, String>| {
-        reader.read(option, given.as_deref(), &[], parse)
-    };
-    let poll_interval = time("--poll-interval", &args.poll_interval, interval);
-    let engine_death_grace = time("--engine-death-grace", &args.engine_death_grace, pause);
-    let workload_timeout = time("--workload-timeout", &args.workload_timeout, interval);
-    let linger = time("--linger", &args.linger, pause);
-    let grace = time("--grace", &args.grace, pause);
-    let life = LifeSettings {
-        log_dir: reader.read("--log-dir", args.log_dir.as_deref(), &[], text),
-        collect_logs: reader.read(
-            "--collect-logs",
-            args.collect_logs.as_deref(),
-            &["BENCHMARK_LOGS_DIR"],
-            text,
-        ),
-        poll_interval: Reader::or(poll_interval, 1.0),
-        engine_death_grace: Reader::or(engine_death_grace, 60.0),
-        workload_timeout,
-        linger: Reader::or(linger, 0.0),
-        grace: Reader::or(grace, 20.0),
-    };
-    (life, reader.found)
-}
-
-/// Whether this is the script that sbatch started, not a task of srun. There SLURM_PROCID is 0 whatever the job's shape,
-/// and means no rank. sbatch's own mark is inherited by steps; the step's number is not there before.
-pub fn is_batch_step(environment: &Environment) -> bool {
-    environment.get("ENVIRONMENT") == Some("BATCH") && !environment.is_set("SLURM_STEP_ID")
-}
-
-struct Reader<'a> {
-    environment: &'a Environment,
-    found: Diagnostics,
-}
-
 impl Reader<'_> {
-    /// Candidates of one setting from strongest to weakest: option, then variables.
-    fn read<T>(
-        &mut self,
-        option: &'static str,
-        given: Option<&str>,
-        variables: &[&'static str],
-        parse: impl Fn(&str) -> Result<T, String>,
-    ) -> Option<Sourced<T>> {
-        let mut winner: Option<Sourced<T>> = None;
-        let from_option = given.map(|raw| {
-            (
-                raw,
-                Source::CommandLine(option.into()),
-                format!("`{option}`"),
-            )
-        });
-        let from_variables = variables.iter().filter_map(|name| {
-            if self.environment.not_utf8(name) {
-                self.found.push(Diagnostic::error(
-                    INVALID_SETTING,
-                    Place::Input((*name).into()),
-                    format!("variable {name} is not UTF-8"),
-                ));
-            }
-            let raw = self.environment.get(name)?;
-            Some((
-                raw,
-                Source::Environment((*name).into()),
-                format!("variable {name}"),
-            ))
-        });
-        let candidates: Vec<_> = from_option.into_iter().chain(from_variables).collect();
-        for (raw, source, what) in candidates {
-            let parsed = if raw.is_empty() && parse(raw).is_err() {
-                Err("is empty".to_owned())
-            } else if raw.contains('\0') {
-                Err("holds a NUL byte".to_owned())
-            } else {
-                parse(raw)
-            };
-            match (parsed, &mut winner) {
-                (Ok(value), None) => winner = Some(Sourced::new(value, source)),
-                (Ok(_), Some(winner)) => winner.shadowed.push(Shadowed {
-                    value: raw.to_owned(),
-                    source,
-                }),
-                (Err(reason), _) => self.invalid(&what, &source, raw, &reason),
-            }
-        }
-        winner
-    }
-
-    fn invalid(&mut self, what: &str, source: &Source, raw: &str, reason: &str) {
-        let (Source::CommandLine(name) | Source::Environment(name)) = source else {
-            return;
-        };
-        let message = if raw.is_empty() {
-            format!("{what} {reason}")
-        } else {
-            format!(
-                "{what} {reason}, found `{}`",
-                visible(&secret::mask_source(&secret::shown(name, raw)))
-            )
-        };
-        self.found.push(Diagnostic::error(
-            INVALID_SETTING,
-            Place::Input(name.clone()),
-            message,
-        ));
-    }
-
-    fn or<T>(value: Option<Sourced<T>>, default: T) -> Sourced<T> {
-        value.unwrap_or_else(|| Sourced::default_of(default))
-    }
-
     #[expect(
         clippy::too_many_lines,
         reason = "a flat list, one setting after the other"
@@ -174,7 +60,7 @@ impl Reader<'_> {
         });
         let topology = workers.is_some();
         // SLURM sets these in every batch step, so they mean something only once a topology is given.
-        let rank_variables: &[&str] = if topology && !is_batch_step(self.environment) {
+        let rank_variables: &[&str] = if topology && !self.environment.is_batch_step() {
             &["NODE_RANK", "SLURM_PROCID"]
         } else {
             &["NODE_RANK"]
@@ -401,138 +287,6 @@ impl Reader<'_> {
         self.read("--model-path", args.model_path.as_deref(), variables, text)
     }
 
-    fn mtp(&mut self, args: &JobArgs) -> Sourced<u32> {
-        let mtp = self.read("--mtp", args.mtp.as_deref(), &["DECODE_MTP_SIZE"], index);
-        let mtp = Self::or(mtp, 0);
-        let spec = self.read("SPEC_DECODING", None, &["SPEC_DECODING"], text);
-        if let (Some(spec), true) = (
-            spec.as_ref().map(|spec| spec.value.as_str()),
-            args.mtp.is_none() && self.found_nothing_about("DECODE_MTP_SIZE"),
-        ) {
-            let wants = !matches!(
-                spec.to_ascii_lowercase().as_str(),
-                "none" | "false" | "off" | "0" | "no"
-            );
-            if wants != (mtp.value > 0) {
-                let size = match mtp.source {
-                    Source::Default => "DECODE_MTP_SIZE is not set".to_owned(),
-                    _ => format!("DECODE_MTP_SIZE={}", mtp.value),
-                };
-                let means = |on: bool| if on { "speculative decoding" } else { "none" };
-                self.found.push(
-                    Diagnostic::error(
-                        CONTRADICTION,
-                        Place::Input("SPEC_DECODING".into()),
-                        format!(
-                            "SPEC_DECODING={} asks for {}, but {size} means {}",
-                            visible(spec),
-                            means(wants),
-                            means(mtp.value > 0)
-                        ),
-                    )
-                    .help("make the two agree, or settle it with `--mtp N`"),
-                );
-            }
-        }
-        mtp
-    }
-
-    fn found_nothing_about(&self, input: &str) -> bool {
-        !self
-            .found
-            .0
-            .iter()
-            .any(|finding| finding.place == Place::Input(input.into()))
-    }
-
-    fn modes(&mut self, args: &JobArgs) -> ByRole<Sourced<Mode>> {
-        let prefill = (
-            "--prefill-mode",
-            args.prefill_mode,
-            "PREFILL_ENABLE_EP",
-            "PREFILL_ENABLE_DP",
-        );
-        let decode = (
-            "--decode-mode",
-            args.decode_mode,
-            "DECODE_ENABLE_EP",
-            "DECODE_ENABLE_DP",
-        );
-        ByRole {
-            prefill: self.mode(args.mode, prefill),
-            decode: self.mode(args.mode, decode),
-            standalone: self.mode(args.mode, ("--mode", None, "ENABLE_EP", "ENABLE_DP")),
-        }
-    }
-
-    /// `--<role>-mode`, else `--mode`, else the two switches, else tp.
-    fn mode(
-        &mut self,
-        shared: Option<Mode>,
-        (option, own, ep_name, dp_name): (&'static str, Option<Mode>, &'static str, &'static str),
-    ) -> Sourced<Mode> {
-        let ep = self.read(ep_name, None, &[ep_name], boolean);
-        let dp = self.read(dp_name, None, &[dp_name], boolean);
-        let from_option = own
-            .map(|mode| Sourced::new(mode, Source::CommandLine(option.into())))
-            .or_else(|| {
-                shared.map(|mode| Sourced::new(mode, Source::CommandLine("--mode".into())))
-            });
-        let on = |value: &Option<Sourced<bool>>| value.as_ref().is_some_and(|value| value.value);
-        let switches = match (on(&ep), on(&dp)) {
-            (true, true) => Some((Mode::EpDp, format!("{ep_name}, {dp_name}"))),
-            (false, true) => Some((Mode::TpDp, dp_name.to_owned())),
-            (true, false) => {
-                if from_option.is_none() && self.found_nothing_about(dp_name) {
-                    let off = if dp.is_some() { "is off" } else { "is not set" };
-                    self.found.push(
-                        Diagnostic::error(
-                            CONTRADICTION,
-                            Place::Input(ep_name.into()),
-                            format!("{ep_name} is on but {dp_name} {off}: expert parallel runs only with data-parallel attention"),
-                        )
-                        .help(format!("set {dp_name}=true for mode ep-dp, or {ep_name}=false for mode tp")),
-                    );
-                }
-                None
-            }
-            (false, false) if ep.is_some() || dp.is_some() => Some((
-                Mode::Tp,
-                [ep.as_ref().map(|_| ep_name), dp.as_ref().map(|_| dp_name)]
-                    .into_iter()
-                    .flatten()
-                    .collect::<Vec<_>>()
-                    .join(", "),
-            )),
-            (false, false) => None,
-        };
-        let from_switches =
-            switches.map(|(mode, names)| Sourced::new(mode, Source::Environment(names)));
-        crate::domain::provenance::strongest([from_option, from_switches])
-            .unwrap_or_else(|| Sourced::default_of(Mode::Tp))
-    }
-
-    fn tp(&mut self, args: &JobArgs) -> ByRole<Sourced<u32>> {
-        let shared = self.read("--tp", args.tp.as_deref(), &[], count);
-        let mut of = |option, own: &Option<String>, variable| {
-            // `--tp` stands between the role's own option and the variable.
-            match own {
-                Some(_) => self.read(option, own.as_deref(), &[variable], count),
-                None if shared.is_some() => {
-                    let shadowed = self.read(option, None, &[variable], count);
-                    crate::domain::provenance::strongest([shared.clone(), shadowed])
-                }
-                None => self.read(option, None, &[variable], count),
-            }
-            .unwrap_or_else(|| Sourced::default_of(8))
-        };
-        ByRole {
-            prefill: of("--prefill-tp", &args.prefill_tp, "PREFILL_TP_SIZE"),
-            decode: of("--decode-tp", &args.decode_tp, "DECODE_TP_SIZE"),
-            standalone: shared.clone().unwrap_or_else(|| Sourced::default_of(8)),
-        }
-    }
-
     fn ports(&mut self, args: &JobArgs) -> Ports {
         let mut port = |option, given: &Option<String>, variables: &[&'static str], default| {
             let value = self.read(option, given.as_deref(), variables, str::parse::<Port>);
@@ -619,6 +373,7 @@ impl Reader<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::domain::topology::Mode;
 
     fn env(pairs: &[(&str, &str)]) -> Environment {
         Environment::new(

@@ -3,7 +3,7 @@
 use crate::domain::codes::MISSPELT_VARIABLE;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
-use crate::input::models_file::visible;
+use crate::domain::visible::visible;
 
 /// All variables that a setting is read from, for near misses and for the docs.
 pub const VARIABLES: &[&str] = &[
@@ -62,6 +62,15 @@ pub const VARIABLES: &[&str] = &[
     "xP",
     "yD",
 ];
+
+/// Variables that say where things are on a site, whatever the job.
+const OF_SITE: &[&str] = &["ATOM_PYTHON", "ATOM_ROUTER", "ATOMESH_WORKER_CACHE_BASE"];
+
+/// The variables that describe a job, and neither the site nor the place in an allocation.
+pub fn of_job() -> impl Iterator<Item = &'static str> {
+    let all = VARIABLES.iter().copied();
+    all.filter(|name| !OF_SITE.contains(name) && !name.starts_with("SLURM_"))
+}
 
 /// Variables of the same job that resemble one of ours and mean something else.
 const NEIGHBOURS: &[&str] = &[

@@ -2,9 +2,10 @@
 
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
+use crate::domain::json;
 use crate::domain::topology::whole_number;
-use crate::input::models_file::visible;
-use crate::input::{hostlist, json, words};
+use crate::domain::visible::visible;
+use crate::input::{hostlist, words};
 
 /// A text as it is. Blanks alone name nothing; in a job script they come from a variable that is not set.
 pub(super) fn text(value: &str) -> Result<String, String> {

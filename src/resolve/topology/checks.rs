@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::{MAX_TP, Placement, Slot};
 use crate::domain::codes::{
     CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE,
-    RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES,
+    RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES, WHICH_WORKER,
 };
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::provenance::{Source, Sourced};
@@ -23,20 +23,8 @@ pub(super) fn check_tp(settings: &Settings, shapes: &[(u32, Role, u32)], found: 
             continue;
         }
         let tp = settings.tp.get(role);
-        let option = format!("--{role}-tp");
-        let given = named(
-            &tp.source,
-            if role == Role::Standalone {
-                "--tp"
-            } else {
-                &option
-            },
-            tp.value,
-        );
-        let input = match &tp.source {
-            Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-            _ => "--tp".into(),
-        };
+        let given = named(&tp.source, &role.option("tp"), tp.value);
+        let input = tp.source.input().unwrap_or("--tp").to_owned();
         if tp.value > MAX_TP {
             found.push(
                 Diagnostic::error(
@@ -91,10 +79,8 @@ pub(super) fn check_nodes(
     found: &mut Diagnostics,
 ) {
     let (ranks, given) = (placement.ranks as usize, placement.nodes.len());
-    let input = match &placement.nodes_source {
-        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-        _ => "--nodes".into(),
-    };
+    let input = placement.nodes_source.input().unwrap_or("--nodes");
+    let input = input.to_owned();
     let place = Place::Input(input.clone());
     let shape = shape_of(counts);
     if given == 0 {
@@ -169,13 +155,28 @@ pub(super) fn check_rank(
                 .next()
                 .filter(|first| ranks.all(|rank| rank == *first));
         }
+        if let Some(address) = settings
+            .host_ip
+            .as_ref()
+            .filter(|_| placement.rank.is_none() && placement.ranks > 1)
+        {
+            let given = named(&address.source, "--host-ip", &address.value);
+            found.push(
+                Diagnostic::error(
+                    WHICH_WORKER,
+                    Place::Input("--host-ip".into()),
+                    format!(
+                        "{given} is the address of one of the {} ranks",
+                        placement.ranks
+                    ),
+                )
+                .help("say of which one with `--rank N`"),
+            );
+        }
         return;
     };
     let given = named(&rank.source, "--rank", rank.value);
-    let input = match &rank.source {
-        Source::CommandLine(name) | Source::Environment(name) => name.clone(),
-        _ => "--rank".into(),
-    };
+    let input = rank.source.input().unwrap_or("--rank").to_owned();
     let placed_by_slurm =
         matches!(&rank.source, Source::Environment(name) if name == "SLURM_PROCID");
     if let Some(node) = settings

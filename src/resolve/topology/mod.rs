@@ -59,6 +59,8 @@ pub struct Placement {
     pub nodes_source: Source,
     /// Rank of this process, where it is known.
     pub rank: Option<u32>,
+    /// Rank whose node this machine is: that of this process, unless a rank is only looked at from elsewhere.
+    pub here: Option<u32>,
     /// Whether a topology was given, so that there is a router.
     pub has_router: bool,
 }
@@ -107,6 +109,7 @@ pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnos
         nodes: nodes.0,
         nodes_source: nodes.1,
         rank: settings.rank.as_ref().map(|rank| rank.value),
+        here: None,
         has_router: counts.is_some(),
     };
     checks::check_tp(settings, &shapes, found);
@@ -115,6 +118,11 @@ pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnos
         checks::check_nodes(&mut placement, counts, found);
         checks::check_rank(settings, &mut placement, counts, found);
     }
+    placement.here = if ranks == 1 {
+        shapes.first().map(|(rank, ..)| *rank)
+    } else {
+        placement.rank
+    };
     // Ports only of workers that have their GPUs: without room there may be thousands that can never be.
     let no_room: Vec<Slot> = placement
         .slots

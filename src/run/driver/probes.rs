@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, VecDeque};
 use super::super::engine_watch::{Engine, Sample};
 use super::super::event::{Answer, Event, Proc, Target};
 use super::super::ports::{self, Owner};
-use super::super::spec::http_url;
 use super::super::{health, procfs, smoke};
 use super::{Driver, Message};
+use crate::plan::node::http_url;
 
 impl Driver<'_> {
     /// An answer from a port of ours counts when the listener is ours. Owners that were looked up are kept in `known`.
@@ -43,7 +43,7 @@ impl Driver<'_> {
         };
         match known
             .entry(target)
-            .or_insert_with(|| ports::owner(&host, port))
+            .or_insert_with(|| ports::owner(&host, port, self.spec.slurm_job()))
         {
             Owner::Stranger(who) => Answer::Stranger(who.clone()),
             Owner::Ours => {

@@ -3,7 +3,8 @@
 use super::*;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Instant;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 

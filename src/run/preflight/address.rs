@@ -6,9 +6,9 @@ use crate::domain::command::last_value;
 use crate::domain::diagnostic::{Diagnostic, Place};
 
 use super::super::health::Target;
-use super::super::spec::NodeSpec;
 use super::super::{ports, procfs};
 use super::ADDRESS;
+use crate::plan::node::NodeSpec;
 
 /// So many addresses are listed.
 const SHOWN: usize = 8;

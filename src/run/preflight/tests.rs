@@ -8,7 +8,9 @@ fn spec(folder: &Path, more: &str) -> NodeSpec {
         r#"{{"rank": 0, "job": {{"model": "M", "model_path": "/m", "ranks": 2}}, "log_dir": {:?} {more}}}"#,
         folder.join("logs")
     );
-    serde_json::from_str(&text).unwrap()
+    let mut spec: NodeSpec = serde_json::from_str(&text).unwrap();
+    spec.environment.insert("PATH", "/usr/bin:/bin");
+    spec
 }
 
 fn codes(findings: &[Diagnostic]) -> Vec<&'static str> {

@@ -135,7 +135,8 @@ impl Supervisor {
 
     /// Whether the workload is over and other ranks may not have seen the router yet.
     fn holds(&self, now: Duration) -> bool {
-        self.phase == Phase::Linger && self.hold.is_some_and(|until| now < until)
+        matches!(self.phase, Phase::Hold | Phase::Linger)
+            && self.hold.is_some_and(|until| now < until)
     }
 
     /// Only the first verdict counts.

@@ -298,6 +298,46 @@ fn a_server_that_was_ready_and_is_gone_ends_the_wait() {
 }
 
 #[test]
+fn a_server_of_another_rank_that_is_gone_ends_the_job_in_every_later_phase() {
+    for phase in [Phase::Router, Phase::Smoke, Phase::Workload, Phase::Serving] {
+        let mut plan = plan(true);
+        plan.smoke = phase == Phase::Smoke;
+        plan.workload = phase != Phase::Serving;
+        let mut bench = Bench::new(plan);
+        bench.servers_ready();
+        assert!(!bench.has(&Action::Unwatch(OTHER)) && bench.has(&Action::Unwatch(OWN)));
+        if phase != Phase::Router {
+            bench.probe(FAR, Ready);
+        }
+        // A server under load answers late or badly, for as long as it likes.
+        for answer in vec![[Refused, Timeout, Status(503), Ready]; 10].concat() {
+            bench.probe(OTHER, answer).seconds(5);
+        }
+        for _ in 0..30 {
+            bench.probe(OTHER, Refused).seconds(1);
+        }
+        assert_eq!(
+            bench.machine.phase(),
+            phase,
+            "its own rank has 30 s to say so"
+        );
+        let outcome = bench.probe(OTHER, Refused).let_all_end();
+        assert_eq!((outcome.code, outcome.phase), (69, phase));
+        assert_eq!(outcome.culprit.as_deref(), Some("decode-1"));
+    }
+    // After the workload its code is settled.
+    let mut plan = plan(true);
+    plan.limits.linger = Duration::from_mins(2);
+    let mut bench = Bench::new(plan);
+    bench.router_ready().end(Workload, Exit::Code(0));
+    for _ in 0..60 {
+        bench.probe(OTHER, Refused).seconds(1);
+    }
+    assert_eq!(bench.machine.phase(), Phase::Linger);
+    assert_eq!(bench.seconds(60).let_all_end().code, 0);
+}
+
+#[test]
 fn a_strangers_answer_and_an_answer_after_the_death_do_not_count() {
     let mut bench = Bench::leader();
     bench
@@ -313,7 +353,7 @@ fn a_strangers_answer_and_an_answer_after_the_death_do_not_count() {
 fn the_router_is_kept_for_three_polls_after_a_short_workload() {
     let mut bench = Bench::leader();
     bench.router_ready().millis(10).end(Workload, Exit::Code(0));
-    assert_eq!(bench.machine.phase(), Phase::Linger);
+    assert_eq!(bench.machine.phase(), Phase::Hold);
     bench.millis(2900);
     assert!(!bench.has(&Action::Stop(Router)));
     bench.millis(100);
@@ -351,7 +391,7 @@ fn a_router_that_dies_before_the_other_ranks_can_have_seen_it_fails_the_job() {
     bench.router_ready().millis(10).end(Workload, Exit::Code(0));
     bench.end(Router, Exit::Code(9));
     let outcome = bench.let_all_end();
-    assert_eq!((outcome.code, outcome.phase), (9, Phase::Linger));
+    assert_eq!((outcome.code, outcome.phase), (9, Phase::Hold));
     let mut late = Bench::leader();
     late.machine.plan.limits.linger = Duration::from_secs(100);
     late.router_ready().seconds(10).end(Workload, Exit::Code(0));

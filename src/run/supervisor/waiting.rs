@@ -4,13 +4,15 @@ use std::time::Duration;
 
 use super::super::engine_watch::{Finding, Sample};
 use super::super::event::{Action, Answer, Level, Outcome, Phase, Proc, Target, Verdict, spoken};
-use super::{State, Supervisor};
+use super::{EndpointPlan, State, Supervisor};
 use crate::exit;
 
 /// Refusals in a row after which a router that was up is gone.
 const GONE_AFTER: u32 = 2;
 /// Refusals in a row after which a server that was ready is gone. Its own rank usually says so first.
 const LOST_AFTER: u32 = 3;
+/// Beyond the grace, once the router starts: for so long it must have refused.
+const LOST_FOR: Duration = Duration::from_secs(10);
 /// A router that does not answer is busy, for this long.
 const BUSY_FOR: Duration = Duration::from_mins(1);
 /// Poll intervals for which the leading rank keeps the router, so that the others can have seen it.
@@ -52,13 +54,14 @@ impl Supervisor {
         answer: Answer,
         out: &mut Vec<Action>,
     ) {
+        let own = self.plan.endpoints[index].own;
         let waiting = match self.phase {
             Phase::Servers => true,
             // The other ranks look at their own servers beside the router.
-            Phase::Router | Phase::Serving => !self.plan.leads,
+            Phase::Router | Phase::Serving if !self.plan.leads => true,
+            Phase::Router | Phase::Smoke | Phase::Workload | Phase::Serving => own.is_none(),
             _ => false,
         };
-        let own = self.plan.endpoints[index].own;
         let lives =
             own.is_none_or(|server| self.procs.get(&Proc::Server(server)) == Some(&State::Running));
         if !waiting || !lives {
@@ -84,7 +87,13 @@ impl Supervisor {
             );
             Self::say(Level::Warn, text, out);
         }
-        if seen.was_ready && own.is_none() && seen.refused >= LOST_AFTER {
+        // Later on its own rank has the first word, which comes when it has ended what is left: that is the cause to be told.
+        let patience = match self.phase {
+            Phase::Servers => Duration::ZERO,
+            _ => self.plan.limits.grace + LOST_FOR,
+        };
+        let lost = seen.refused >= LOST_AFTER && now.saturating_sub(seen.since) >= patience;
+        if seen.was_ready && own.is_none() && lost {
             let name = self.plan.endpoints[index].name.clone();
             let reason = format!("{name} was ready and is gone: {}", seen.state(now));
             self.fail_with(now, exit::UNAVAILABLE, reason, Some(name), out);
@@ -93,7 +102,8 @@ impl Supervisor {
         if first {
             self.on_first_ready(now, index, out);
         }
-        if self.plan.leads && self.endpoints.iter().all(|one| one.ready) {
+        let waits = self.plan.leads && self.phase == Phase::Servers;
+        if waits && self.endpoints.iter().all(|one| one.ready) {
             self.servers_ready(now, out);
         }
     }
@@ -119,8 +129,15 @@ impl Supervisor {
         }
     }
 
+    fn own_endpoints(&self) -> impl Iterator<Item = (usize, &EndpointPlan)> {
+        let all = self.plan.endpoints.iter().enumerate();
+        all.filter(|(_, plan)| plan.own.is_some())
+    }
+
     pub(super) fn servers_ready(&mut self, now: Duration, out: &mut Vec<Action>) {
-        for index in 0..self.endpoints.len() {
+        // Those of other ranks stay in sight: where nobody ends this rank when they are gone (a node whose slurmd has died, no
+        // SLURM at all), it would serve nobody for ever.
+        for (index, _) in self.own_endpoints() {
             out.push(Action::Unwatch(Target::Endpoint(index)));
         }
         self.next_look = None;
@@ -378,7 +395,7 @@ impl Supervisor {
                 let reason = format!("the workload ran into its limit of {waited}");
                 self.fail_with(now, exit::TIMEOUT, reason, Some("workload".into()), out);
             }
-            Phase::Linger => self.begin_teardown(now, out),
+            Phase::Hold | Phase::Linger => self.begin_teardown(now, out),
             Phase::Preflight | Phase::Serving | Phase::Teardown | Phase::Done => {}
         }
     }
@@ -395,7 +412,9 @@ impl Supervisor {
         self.hold = hold.map(|since| since + self.plan.limits.poll_interval * HOLD_POLLS);
         let until = self.hold.unwrap_or(now).max(now + self.plan.limits.linger);
         if until > now {
-            self.enter(now, Phase::Linger, out);
+            let asked = !self.plan.limits.linger.is_zero();
+            let phase = if asked { Phase::Linger } else { Phase::Hold };
+            self.enter(now, phase, out);
             self.limit = Some(until);
         } else {
             self.begin_teardown(now, out);

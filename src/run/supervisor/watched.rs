@@ -82,6 +82,9 @@ impl Supervisor {
             Phase::Smoke => format!("waiting for the first token, {waited} so far"),
             Phase::Workload => format!("the workload runs, {waited} so far"),
             Phase::Serving => format!("serving, {waited} so far"),
+            Phase::Hold => format!(
+                "workload done, the router stays until all ranks have seen it, {waited} so far"
+            ),
             Phase::Linger => format!("workload done, servers stay for a while, {waited} so far"),
             Phase::Teardown => {
                 let names: Vec<&str> = self.alive().map(|proc| self.plan.name(proc)).collect();

@@ -466,13 +466,7 @@ pub(super) const RULES: &[Rule] = &[
                 .iter()
                 .any(|name| job.is(name))
             {
-                // Beside an error a warning has its advice on a line of its own.
-                let advice = if job.is("yaml/entry-null/") {
-                    ""
-                } else {
-                    "; `--kv-cache-flags '--kv_cache_dtype …'` overrides the model"
-                };
-                to.warning(format!("kv-cache-dtype-unused]: KV_CACHE_DTYPE=fp8 decides nothing: the KV cache is the server's own default{advice}"));
+                to.warning("kv-cache-dtype-unused]: KV_CACHE_DTYPE=fp8 decides nothing: the KV cache is the server's own default; `--kv-cache-flags '--kv_cache_dtype …'` overrides the model".to_owned());
             }
         },
     },
@@ -570,16 +564,12 @@ pub(super) const RULES: &[Rule] = &[
         id: "speculation-contradiction",
         apply: |job, to| {
             let (asked, size) = (job.var("SPEC_DECODING"), job.var("DECODE_MTP_SIZE"));
-            let given = if size.is_empty() {
-                "DECODE_MTP_SIZE is not set".to_owned()
-            } else {
-                format!("DECODE_MTP_SIZE={size}")
-            };
             match (asked, size) {
-            ("mtp", "" | "0") => to.error(format!("contradiction]: SPEC_DECODING=mtp asks for speculative decoding, but {given} means none")),
-            ("none", "1" | "3") => to.error(format!("contradiction]: SPEC_DECODING=none asks for none, but {given} means speculative decoding")),
-            _ => {}
-        }
+                ("mtp", "") => to.error("contradiction]: SPEC_DECODING=mtp asks for speculative decoding, but DECODE_MTP_SIZE, its number of tokens, is not set".to_owned()),
+                ("mtp", "0") => to.error("contradiction]: SPEC_DECODING=mtp asks for speculative decoding, but DECODE_MTP_SIZE=0 switches it off".to_owned()),
+                ("none", "1" | "3") => to.error(format!("contradiction]: SPEC_DECODING=none switches speculative decoding off, but DECODE_MTP_SIZE={size} asks for it")),
+                _ => {}
+            }
         },
     },
     Rule {

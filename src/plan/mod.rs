@@ -1,5 +1,7 @@
 //! The plan: what every worker and the router of a job will run. Plain data; nothing here decides anything.
 
+pub mod node;
+
 use crate::domain::command::Command;
 use crate::domain::models::Origin;
 use crate::domain::provenance::Sourced;

@@ -2,6 +2,7 @@
 //!
 //! The types can be read from JSON, which is how a rank is driven without the resolver (`examples/node_spec.rs`).
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::ops::Range;
 use std::path::PathBuf;
@@ -10,6 +11,7 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::domain::command::{ArgGroup, Command, EnvVar};
+use crate::domain::environment::Environment;
 use crate::domain::provenance::Source;
 use crate::domain::topology::{self, Port, Role};
 
@@ -51,6 +53,15 @@ pub struct NodeSpec {
     /// Ask for one token before the workload starts.
     #[serde(default)]
     pub smoke: bool,
+    /// Name of this host, for the record.
+    #[serde(default)]
+    pub host: String,
+    /// The variables that all processes inherit. They are inherited in any case; here is what is asked of them.
+    #[serde(default, deserialize_with = "environment")]
+    pub environment: Environment,
+    /// Whether only warnings and errors are shown, of the launcher's own lines and of what processes write.
+    #[serde(default)]
+    pub quiet: bool,
     /// Seconds since 1970 at which the surrounding job ends (`SLURM_JOB_END_TIME`).
     #[serde(default)]
     pub job_end: Option<u64>,
@@ -60,6 +71,11 @@ impl NodeSpec {
     /// Whether this rank waits for the servers, starts the router and runs the workload.
     pub fn leads(&self) -> bool {
         self.router_address.is_none()
+    }
+
+    /// The SLURM job that this is a part of, by its id.
+    pub fn slurm_job(&self) -> Option<&str> {
+        self.job.slurm.as_ref().map(|job| job.id.as_str())
     }
 
     /// URL that clients use: the router's, or without a router the first server's.
@@ -264,6 +280,14 @@ fn os_words<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<OsString>, D::Erro
     Ok(words.into_iter().map(OsString::from).collect())
 }
 
+fn environment<'de, D: Deserializer<'de>>(from: D) -> Result<Environment, D::Error> {
+    let vars = BTreeMap::<String, String>::deserialize(from)?;
+    let vars = vars
+        .into_iter()
+        .map(|(name, value)| (name.into(), value.into()));
+    Ok(Environment::new(vars))
+}
+
 fn role<'de, D: Deserializer<'de>>(from: D) -> Result<Role, D::Error> {
     let name = String::deserialize(from)?;
     Role::ALL
@@ -291,7 +315,7 @@ fn command<'de, D: Deserializer<'de>>(from: D) -> Result<Command, D::Error> {
     struct Plain {
         argv: Vec<String>,
         #[serde(default)]
-        env: std::collections::BTreeMap<String, String>,
+        env: BTreeMap<String, String>,
     }
     let origin = || Source::Derived("the node's specification".to_owned());
     let Plain { argv, env } = Plain::deserialize(from)?;

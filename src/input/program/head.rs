@@ -1,14 +1,16 @@
-//! Whether a file can be executed, before anybody tries: what `execve` refuses, and what fails at once behind it.
+//! What the first bytes of a program tell: what `execve` refuses, and what fails at once behind it.
 //!
 //! A server is tried as soon as the rank starts, a workload only once all servers have loaded; by then a forgotten first line
 //! has cost the loading of a model.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
+
+use super::{Lookup, look_up};
 
 /// So much of a file the kernel reads to find out what it is.
 const HEAD: usize = 256;
@@ -20,94 +22,34 @@ const FORMATS: &str = "/proc/sys/fs/binfmt_misc";
 /// Why a program cannot be executed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
-    /// Continues "it cannot be executed: …".
+    /// The end of the sentence "cannot execute PROGRAM: …".
     pub why: String,
     /// What to do.
     pub help: Option<String>,
 }
 
 impl Fault {
-    fn new(why: impl Into<String>) -> Self {
+    pub(super) fn new(why: impl Into<String>) -> Self {
         Self {
             why: why.into(),
             help: None,
         }
     }
 
-    fn help(mut self, help: impl Into<String>) -> Self {
+    pub(super) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
         self
     }
 }
 
-/// What is found under a program's name.
-#[derive(Debug, PartialEq, Eq)]
-pub enum Lookup {
-    /// A program.
-    Found,
-    /// Nothing; why, where there is more to say.
-    Missing(Option<Fault>),
-    /// Something that cannot be executed.
-    Unusable(Fault),
-}
-
-/// What `execvp` would find, and whether it could be executed.
-pub fn look_up(name: &OsStr, path: Option<&OsStr>) -> Lookup {
-    if name.is_empty() {
-        return Lookup::Missing(None);
-    }
-    if name.as_bytes().contains(&b'/') {
-        return file(Path::new(name));
-    }
-    let mut best = Lookup::Missing(None);
-    for candidate in candidates(name, path) {
-        match file(&candidate) {
-            Lookup::Found => return Lookup::Found,
-            Lookup::Missing(_) => {}
-            // `execvp` goes on behind what it may not execute, and no further behind what is no program.
-            unusable @ Lookup::Unusable(_) => best = unusable,
-        }
-    }
-    best
-}
-
-fn candidates(name: &OsStr, path: Option<&OsStr>) -> Vec<PathBuf> {
-    std::env::split_paths(path.unwrap_or(OsStr::new("/bin:/usr/bin")))
-        .map(|folder| folder.join(name))
-        .collect()
-}
-
-fn file(path: &Path) -> Lookup {
-    match fs::metadata(path) {
-        Err(error) if error.kind() == std::io::ErrorKind::PermissionDenied => {
-            Lookup::Unusable(Fault::new("no permission to look at it"))
-        }
-        Err(_) => Lookup::Missing(missing(path)),
-        Ok(_) => fault(path).map_or(Lookup::Found, Lookup::Unusable),
-    }
-}
-
-/// What a file that is not there may have been meant to be.
-fn missing(path: &Path) -> Option<Fault> {
-    if let Ok(target) = fs::read_link(path) {
-        let why = format!("it is a link to {}, which does not exist", target.display());
-        return Some(Fault::new(why));
-    }
-    let here = std::env::current_dir();
-    (path.is_relative()).then(|| match here {
-        Ok(here) => Fault::new(format!("looked for in {}", here.display())).help(
-            "a relative path starts at the working directory of this process: give the whole path",
-        ),
-        Err(_) => Fault::new("the working directory is gone").help("give the whole path"),
-    })
-}
-
 /// What stands against executing a file that is there.
-pub fn fault(path: &Path) -> Option<Fault> {
-    fault_below(path, SCRIPTS)
+///
+/// `search` is the PATH of whoever starts it, which `#!/usr/bin/env NAME` looks on.
+pub(super) fn fault(path: &Path, search: Option<&OsStr>) -> Option<Fault> {
+    fault_below(path, search, SCRIPTS)
 }
 
-fn fault_below(path: &Path, scripts: usize) -> Option<Fault> {
+fn fault_below(path: &Path, search: Option<&OsStr>, scripts: usize) -> Option<Fault> {
     let data = fs::metadata(path).ok()?;
     if data.is_dir() {
         return Some(Fault::new("it is a folder"));
@@ -124,7 +66,7 @@ fn fault_below(path: &Path, scripts: usize) -> Option<Fault> {
     let mut head = Vec::new();
     (&file).take(HEAD as u64).read_to_end(&mut head).ok()?;
     if let Some(line) = head.strip_prefix(b"#!") {
-        return script(path, line, scripts);
+        return script(path, line, search, scripts);
     }
     if is_registered() {
         return None;
@@ -150,7 +92,7 @@ fn is_registered() -> bool {
 }
 
 /// A script by its first line, without the `#!`.
-fn script(path: &Path, line: &[u8], scripts: usize) -> Option<Fault> {
+fn script(path: &Path, line: &[u8], search: Option<&OsStr>, scripts: usize) -> Option<Fault> {
     let end = line.iter().position(|byte| *byte == b'\n');
     let line = line[..end.unwrap_or(line.len())].trim_ascii_start();
     let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
@@ -177,17 +119,17 @@ fn script(path: &Path, line: &[u8], scripts: usize) -> Option<Fault> {
     if fs::metadata(interpreter).is_err() {
         return named("which does not exist");
     }
-    if let Some(fault) = fault_below(interpreter, scripts - 1) {
+    if let Some(fault) = fault_below(interpreter, search, scripts - 1) {
         return named(&format!("and that cannot be executed: {}", fault.why));
     }
     if interpreter.file_name() == Some(OsStr::new("env")) {
-        return looked_up_by_env(argument).map(|why| Fault::new(why).help(help));
+        return looked_up_by_env(argument, search).map(|why| Fault::new(why).help(help));
     }
     None
 }
 
 /// `#!/usr/bin/env NAME`: the system hands on all behind `env` as one word.
-fn looked_up_by_env(argument: &[u8]) -> Option<String> {
+fn looked_up_by_env(argument: &[u8], search: Option<&OsStr>) -> Option<String> {
     let whole = String::from_utf8_lossy(argument);
     let name = if let Some(words) = whole.strip_prefix("-S") {
         words
@@ -205,13 +147,12 @@ fn looked_up_by_env(argument: &[u8]) -> Option<String> {
     if name.is_empty() || name.contains(['"', '\'', '\\', '$']) {
         return None;
     }
-    let path: Option<OsString> = std::env::var_os("PATH");
-    match look_up(OsStr::new(name), path.as_deref()) {
-        Lookup::Found => None,
+    match look_up(OsStr::new(name), search) {
+        Lookup::Found(_) => None,
         Lookup::Missing(_) => Some(format!(
             "its first line makes env look for `{name}`, which is not on PATH"
         )),
-        Lookup::Unusable(fault) => Some(format!(
+        Lookup::Unusable(_, fault) => Some(format!(
             "its first line makes env look for `{name}`, and that cannot be executed: {}",
             fault.why
         )),
@@ -297,7 +238,7 @@ mod tests {
 
     fn why(content: &[u8]) -> String {
         let (folder, path) = written(content);
-        let why = fault(&path).map_or_else(String::new, |fault| fault.why);
+        let why = fault(&path, None).map_or_else(String::new, |fault| fault.why);
         why.replace(folder.path().to_str().unwrap(), "DIR")
     }
 
@@ -341,34 +282,6 @@ mod tests {
         ] {
             assert_eq!(why(bad.as_bytes()), wanted, "{bad}");
         }
-    }
-
-    #[test]
-    fn programs_are_found_as_exec_finds_them() {
-        let folder = tempfile::tempdir().unwrap();
-        let plain = folder.path().join("bench.txt");
-        fs::write(&plain, "no program").unwrap();
-        let unusable = |lookup| match lookup {
-            Lookup::Unusable(fault) => fault.why,
-            other => panic!("{other:?}"),
-        };
-        let marked = "it is not marked executable";
-        assert_eq!(unusable(look_up(plain.as_os_str(), None)), marked);
-        assert_eq!(
-            unusable(look_up(folder.path().as_os_str(), None)),
-            "it is a folder"
-        );
-        let path = format!("{}:/usr/bin:/bin", folder.path().display());
-        let on = |name: &str| look_up(OsStr::new(name), Some(OsStr::new(&path)));
-        assert_eq!(on("sh"), Lookup::Found);
-        assert_eq!(unusable(on("bench.txt")), marked);
-        assert_eq!(look_up(OsStr::new(""), None), Lookup::Missing(None));
-        let link = folder.path().join("link");
-        std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        let Lookup::Missing(Some(fault)) = look_up(link.as_os_str(), None) else {
-            panic!("the link leads nowhere");
-        };
-        assert_eq!(fault.why, "it is a link to nowhere, which does not exist");
     }
 
     #[test]
@@ -416,7 +329,7 @@ mod tests {
         let path = folder.path().join("me");
         fs::write(&path, format!("#!{}\n", path.display())).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
-        let why = fault(&path).unwrap().why;
+        let why = fault(&path, None).unwrap().why;
         assert!(why.contains("too many scripts"), "{why}");
     }
 }

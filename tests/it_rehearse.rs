@@ -406,6 +406,34 @@ fn a_dead_engine_fails_the_job_and_a_slow_load_does_not() {
 }
 
 #[test]
+fn the_first_token_is_not_waited_for_when_an_engine_has_died() {
+    for role in ["prefill", "decode"] {
+        let slow = format!("role={role} kind=slow-load:2s");
+        let dead = format!("role={role} kind=engine-death at=ready");
+        let words = [
+            "--smoke", "--grace", "1", "--fault", &slow, "--fault", &dead,
+        ];
+        let result = rehearse(&words);
+        assert_eq!(result.code, Some(69), "{}", result.stderr);
+        let reason = "lost an engine process before the first token (process ";
+        assert!(result.stderr.contains(reason), "{}", result.stderr);
+        result.nothing_is_left();
+    }
+    // It dies too early to have been seen: then the limit counts.
+    let silent = rehearse(&[
+        "--smoke",
+        "--smoke-timeout",
+        "1",
+        "--grace",
+        "1",
+        "--fault",
+        "role=decode kind=engine-death at=ready",
+    ]);
+    assert_eq!(silent.code, Some(69), "{}", silent.stderr);
+    silent.nothing_is_left();
+}
+
+#[test]
 fn orphans_and_the_deaf_do_not_survive() {
     let result = rehearse(&[
         "--grace",

@@ -222,7 +222,7 @@ pub struct JobArgs {
         allow_hyphen_values = true
     )]
     pub max_model_len: Option<String>,
-    /// Largest batch in sequences [models file, MAX_NUM_SEQS; else 256].
+    /// Largest batch in sequences; on the command line for decode as well, whatever the concurrency [models file, MAX_NUM_SEQS; else 256].
     #[arg(
         long,
         value_name = "N",
@@ -230,7 +230,7 @@ pub struct JobArgs {
         allow_hyphen_values = true
     )]
     pub max_num_seqs: Option<String>,
-    /// The same for decode workers alone [DECODE_MAX_NUM_SEQS; else the largest concurrency; else as for prefill].
+    /// The same for decode workers alone [DECODE_MAX_NUM_SEQS; else --max-num-seqs; else the largest concurrency; else as for prefill].
     #[arg(
         long,
         value_name = "N",
@@ -361,7 +361,7 @@ pub struct JobArgs {
     /// Start although the checks of the command found errors.
     #[arg(long, help_heading = "Output")]
     pub no_check: bool,
-    /// No configuration banner on stderr.
+    /// Only warnings and errors on stderr.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
     /// Say more on stderr; twice for details.

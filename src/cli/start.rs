@@ -77,6 +77,14 @@ pub struct LifeArgs {
     /// Ask the router for one token before the workload starts; fail when none comes.
     #[arg(long, help_heading = "Waiting")]
     pub smoke: bool,
+    /// Seconds that the one token of --smoke may take, the compilation of kernels included [else 300].
+    #[arg(
+        long,
+        value_name = "SECONDS",
+        help_heading = "Waiting",
+        allow_hyphen_values = true
+    )]
+    pub smoke_timeout: Option<String>,
     /// Seconds between two health checks of one endpoint [else 1].
     #[arg(
         long,
@@ -176,7 +184,7 @@ pub struct WaitArgs {
         allow_hyphen_values = true
     )]
     pub poll_interval: String,
-    /// No lines on stderr while waiting.
+    /// Only warnings and errors on stderr.
     #[arg(short, long)]
     pub quiet: bool,
 }

@@ -196,6 +196,8 @@ pub struct LifeSettings {
     pub collect_logs: Option<Sourced<String>>,
     /// `--poll-interval`
     pub poll_interval: Sourced<f64>,
+    /// `--smoke-timeout`
+    pub smoke_timeout: Sourced<f64>,
     /// `--engine-death-grace`
     pub engine_death_grace: Sourced<f64>,
     /// `--workload-timeout`

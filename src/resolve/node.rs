@@ -85,6 +85,7 @@ fn limits(settings: &Settings, life: &LifeSettings) -> Limits {
         engine_death_grace: seconds(life.engine_death_grace.value),
         workload_timeout: timeout.map(|limit| seconds(limit.value)),
         linger: seconds(life.linger.value),
+        smoke: seconds(life.smoke_timeout.value),
         poll_interval: seconds(life.poll_interval.value),
         ..Limits::default()
     }

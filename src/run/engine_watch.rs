@@ -91,7 +91,7 @@ impl EngineWatch {
     /// Take in one look.
     pub fn observe(&mut self, now: Duration, sample: &Sample, grace: Duration) -> Finding {
         let (passed, life) = self.signs_of_life(now, sample);
-        let missing = self.missing(now, sample);
+        let missing = self.missing(now, sample, SETTLED);
         let Some(suspicion) = &mut self.suspicion else {
             return match missing {
                 Some((text, strong)) if strong || life == Life::None => {
@@ -118,6 +118,13 @@ impl EngineWatch {
             return Finding::Dead(suspicion.text.clone());
         }
         Finding::Nothing
+    }
+
+    /// Take in one look at a server that is ready: the engine that has died with a failing status since the last one.
+    pub fn lost(&mut self, now: Duration, sample: &Sample) -> Option<String> {
+        self.signs_of_life(now, sample);
+        let missing = self.missing(now, sample, Duration::ZERO);
+        missing.filter(|(_, strong)| *strong).map(|(text, _)| text)
     }
 
     /// What happened since the last look.
@@ -147,8 +154,13 @@ impl EngineWatch {
         (passed, life)
     }
 
-    /// The first settled one that is gone or dead; all that are gone are forgotten.
-    fn missing(&mut self, now: Duration, sample: &Sample) -> Option<(String, bool)> {
+    /// The first one that has lived long enough and is gone or dead; all that are gone are forgotten.
+    fn missing(
+        &mut self,
+        now: Duration,
+        sample: &Sample,
+        settled: Duration,
+    ) -> Option<(String, bool)> {
         let mut found: Option<(String, bool)> = None;
         self.seen.retain(|id, first| {
             let entry = sample.engines.iter().find(|engine| engine.id == *id);
@@ -160,7 +172,7 @@ impl EngineWatch {
                 None => ("is gone".to_owned(), false),
             };
             let lived = now.saturating_sub(*first);
-            if lived >= SETTLED && found.as_ref().is_none_or(|(_, was)| strong && !was) {
+            if lived >= settled && found.as_ref().is_none_or(|(_, was)| strong && !was) {
                 let text = format!("process {} {text} after {}", id.0, spoken(lived));
                 found = Some((text, strong));
             }

@@ -131,10 +131,14 @@ pub enum Answer {
     Status(u16),
     /// Nobody listens.
     Refused,
-    /// No answer in time.
+    /// No connection in time.
     Timeout,
-    /// No way there, or the connection broke.
+    /// A connection, and no answer in time.
+    Busy,
+    /// No way there.
     Unreachable(String),
+    /// A connection that broke before there was an answer.
+    Broken(String),
     /// The name has no address.
     Unresolved(String),
     /// Something that is no HTTP.
@@ -148,6 +152,11 @@ impl Answer {
     pub fn is_http(&self) -> bool {
         matches!(self, Self::Ready | Self::Status(_))
     }
+
+    /// Whether somebody had the port open who has not answered.
+    pub fn is_open(&self) -> bool {
+        matches!(self, Self::Busy | Self::Broken(_))
+    }
 }
 
 impl fmt::Display for Answer {
@@ -159,7 +168,8 @@ impl fmt::Display for Answer {
             }
             Self::Status(status) => write!(f, "HTTP {status}"),
             Self::Refused => f.write_str("connection refused"),
-            Self::Timeout => f.write_str("no answer in time"),
+            Self::Timeout | Self::Busy => f.write_str("no answer in time"),
+            Self::Broken(why) => write!(f, "no answer: {why}"),
             Self::Unreachable(why) => write!(f, "unreachable: {why}"),
             Self::Unresolved(why) => write!(f, "name not resolved: {why}"),
             Self::NotHttp => f.write_str("what answers does not speak HTTP"),

@@ -25,6 +25,8 @@ use watched::Watched;
 
 /// How often the processes below a server are looked at, at most.
 const LOOK: Duration = Duration::from_secs(5);
+/// The same where the first token is asked for: an engine may die before it.
+const PROOF_LOOK: Duration = Duration::from_secs(1);
 
 /// What the machine must know of a rank.
 #[derive(Debug, Clone)]
@@ -300,9 +302,21 @@ impl Supervisor {
 
     fn schedule_look(&mut self, now: Duration) {
         let unready = (0..self.plan.servers.len()).any(|server| !self.server_is_ready(server));
-        let interval = LOOK.min(self.plan.limits.engine_death_grace / 4);
+        let longest = if self.plan.smoke { PROOF_LOOK } else { LOOK };
+        let interval = longest.min(self.plan.limits.engine_death_grace / 4);
         let interval = interval.max(Duration::from_millis(100));
-        self.next_look = unready.then(|| now + interval);
+        self.next_look = (unready || self.is_proving(now)).then(|| now + interval);
+    }
+
+    /// Whether the first token is still to come, so that a server that cannot give it is of no use although it is ready.
+    fn is_proving(&self, now: Duration) -> bool {
+        let open = match self.phase {
+            Phase::Servers | Phase::Router | Phase::Smoke => true,
+            // The other ranks do not hear when it has come.
+            Phase::Serving => !self.plan.leads && now < self.entered + self.plan.limits.smoke,
+            _ => false,
+        };
+        self.plan.smoke && open
     }
 
     fn say(level: Level, text: impl Into<String>, out: &mut Vec<Action>) {

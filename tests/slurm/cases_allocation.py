@@ -5,7 +5,7 @@ import os
 import random
 import re
 
-from harness import AT_ONCE, BED, case, check, in_order, must, succeed
+from harness import AT_ONCE, BED, case, check, edit, in_order, must, succeed
 
 
 @case(3)
@@ -16,11 +16,7 @@ def an_allocation_larger_than_the_job_is_said_and_works(test):
 
 @case(3)
 def a_step_on_other_nodes_of_the_allocation_takes_its_own_nodes(test):
-    script = test.script(1, 1, "--nodes-count", "3")
-    with open(script) as handle:
-        text = handle.read().replace("srun --nodes=2", "srun --nodelist=%s --nodes=2" % ",".join(test.nodes[1:]))
-    with open(script, "w") as handle:
-        handle.write(text)
+    script = edit(test.script(1, 1, "--nodes-count", "3"), ("srun --nodes=2", "srun --nodelist=%s --nodes=2" % ",".join(test.nodes[1:])))
     job = test.submit(script)
     job.end("COMPLETED", "0:0")
     check(job.record(0)["host"] == test.nodes[1] or BED["namespaces"] == "no", "rank 0 is on the step's first node")
@@ -60,23 +56,15 @@ def a_name_that_does_not_resolve_is_found_before_anything_starts(test):
 
 @case(2)
 def the_batch_script_itself_is_never_taken_for_a_rank(test):
-    script = test.script(1, 1)
-    with open(script) as handle:
-        text = handle.read().replace('"${step[@]}" "$atom_launch" node', '"$atom_launch" node')
-    with open(script, "w") as handle:
-        handle.write(text)
+    script = edit(test.script(1, 1), ('"${step[@]}" "$atom_launch" node', '"$atom_launch" node'))
     text = test.submit(script).end("FAILED", "2:0", AT_ONCE)
     in_order(text, "which of the 2 ranks is this?", "this is the batch script itself")
 
 
 @case(2)
 def two_tasks_on_a_node_are_refused(test):
-    script = test.script(1, 1)
-    with open(script) as handle:
-        text = handle.read().replace("#SBATCH --ntasks-per-node=1", "#SBATCH --ntasks-per-node=2")
-        text = text.replace("srun --nodes=2 --ntasks=2 --ntasks-per-node=1", "srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --overcommit")
-    with open(script, "w") as handle:
-        handle.write(text)
+    script = edit(test.script(1, 1), ("#SBATCH --ntasks-per-node=1", "#SBATCH --ntasks-per-node=2"),
+                  ("srun --nodes=2 --ntasks=2 --ntasks-per-node=1\n", "srun --nodes=1 --ntasks=2 --ntasks-per-node=2 --overcommit\n"))
     text = test.submit(script).end("FAILED", "2:0", AT_ONCE)
     in_order(text, "SLURM_PROCID=1 runs on node 0 of the step")
 

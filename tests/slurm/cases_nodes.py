@@ -5,7 +5,10 @@ import os
 import re
 import signal
 
-from harness import AT_ONCE, BED, PATIENCE, ROOT, case, check, in_order, must, run
+from harness import AT_ONCE, BED, ROOT, case, check, edit, in_order, must, run
+
+# From the loss of a slurmd to the end of its job: the testbed's SlurmdTimeout, and what else slurmctld needs.
+LOST = 15 + AT_ONCE
 
 
 def slurmd(node):
@@ -41,8 +44,7 @@ def parent(pid):
 def a_node_that_loses_its_slurmd_ends_the_job_and_its_rank_ends_by_itself(test):
     job = held(test)
     with without_slurmd(test.nodes[1]):
-        # SlurmdTimeout is 15 s; slurmctld notices within 30.
-        text = job.end("NODE_FAIL", "143:0")
+        text = job.end("NODE_FAIL", "143:0", LOST)
         in_order(text, "srun: error: Node failure on %s" % test.nodes[1], "rank 0: SIGTERM: ending everything", "rank 0: stopped by SIGTERM", "SLURM job %s" % job.id)
         first, lost = job.record(0), job.record(1)
         check((first["outcome"], first["exit_code"]) == ("stopped", 143), "rank 0: %s" % first["reason"])
@@ -55,7 +57,7 @@ def a_node_that_loses_its_slurmd_ends_the_job_and_its_rank_ends_by_itself(test):
 def a_first_node_that_loses_its_slurmd_has_a_rank_that_notices_that_it_is_alone(test):
     job = held(test)
     with without_slurmd(test.nodes[0]):
-        check(job.ended()["JobState"] == "NODE_FAIL", "the job is %s" % job.state())
+        check(job.ended(LOST)["JobState"] == "NODE_FAIL", "the job is %s" % job.state())
         check(job.record(1)["reason"] == "stopped by SIGTERM", "rank 1: %s" % job.record(1)["reason"])
         # SLURM cannot reach rank 0, and its workload would run for ever: the servers of the others are gone.
         os.kill(job.record(0)["launcher_pid"], 0)
@@ -70,7 +72,7 @@ def a_first_node_that_loses_its_slurmd_has_a_rank_that_notices_that_it_is_alone(
 def a_slurmd_that_is_back_ends_what_is_left_of_a_job_that_failed(test):
     job = held(test)
     with without_slurmd(test.nodes[0]):
-        check(job.ended()["JobState"] == "NODE_FAIL", "the job is %s" % job.state())
+        check(job.ended(LOST)["JobState"] == "NODE_FAIL", "the job is %s" % job.state())
         os.kill(job.record(0)["launcher_pid"], 0)
     job.end("NODE_FAIL", "143:0")
     check(job.record(0)["reason"] == "stopped by SIGTERM", "rank 0: %s" % job.record(0)["reason"])
@@ -78,11 +80,7 @@ def a_slurmd_that_is_back_ends_what_is_left_of_a_job_that_failed(test):
 
 @case(2)
 def a_step_whose_daemon_is_killed_goes_on_and_ends_in_order(test):
-    script = test.script(1, 1)
-    with open(script) as handle:
-        text = handle.read().replace("--wait=120", "--wait=3")
-    with open(script, "w") as handle:
-        handle.write(text)
+    script = edit(test.script(1, 1), ("--wait=120", "--wait=3"))
     test.tell("hold-workload")
     job = test.submit(script)
     test.until("the workload", lambda: test.heard("workload-began"))

@@ -3,14 +3,14 @@
 import os
 import shutil
 
-from harness import AT_ONCE, BED, ROOT, case, check, in_order, must, run, succeed
+from harness import AT_ONCE, BED, ROOT, case, check, edit, in_order, must, run, succeed
 
 
 @case(2)
 def errors_of_the_plan_end_the_job_before_a_rank_starts(test):
-    job = test.start(1, 1, env={"PREFILL_TP_SIZE": "16"})
+    job = test.submit(edit(test.script(1, 1), ("    --prefill-workers 1\n", "    --prefill-workers 1 --prefill-tp 16\n")))
     text = job.end("FAILED", "2:0", AT_ONCE)
-    in_order(text, "PREFILL_TP_SIZE=16 is above 8", "there is no plan")
+    in_order(text, "`--prefill-tp 16` is above 8", "there is no plan")
     check(not os.path.exists(os.path.join(job.logs(), "launch-rank0.json")), "no rank has started")
 
 

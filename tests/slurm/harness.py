@@ -55,12 +55,24 @@ def run(*words, **more):
     return done.returncode, done.stdout
 
 
-def must(*words, **more):
+def must(*words, patience=PATIENCE, **more):
     """Standard output of a command that must end with 0."""
     more.setdefault("input", "")
-    done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=PATIENCE, **more)
+    done = subprocess.run(words, capture_output=True, text=True, errors="replace", timeout=patience, **more)
     check(done.returncode == 0, "%s: code %d: %s" % (" ".join(words[:4]), done.returncode, done.stdout + done.stderr))
     return done.stdout
+
+
+def edit(path, *changes):
+    """Change a file as a person would: each pair is what stands there and what takes its place."""
+    with open(path) as handle:
+        text = handle.read()
+    for old, new in changes:
+        check(old in text, "`%s` is not in %s" % (old, path))
+        text = text.replace(old, new)
+    with open(path, "w") as handle:
+        handle.write(text)
+    return path
 
 
 class Test:

@@ -17,6 +17,7 @@ pub fn read_life(args: &LifeArgs, environment: &Environment) -> (LifeSettings, D
         reader.read(option, given.as_deref(), &[], parse)
     };
     let poll_interval = time("--poll-interval", &args.poll_interval, interval);
+    let smoke_timeout = time("--smoke-timeout", &args.smoke_timeout, interval);
     let engine_death_grace = time("--engine-death-grace", &args.engine_death_grace, pause);
     let workload_timeout = time("--workload-timeout", &args.workload_timeout, interval);
     let linger = time("--linger", &args.linger, pause);
@@ -30,6 +31,7 @@ pub fn read_life(args: &LifeArgs, environment: &Environment) -> (LifeSettings, D
             text,
         ),
         poll_interval: Reader::or(poll_interval, 1.0),
+        smoke_timeout: Reader::or(smoke_timeout, 300.0),
         engine_death_grace: Reader::or(engine_death_grace, 60.0),
         workload_timeout,
         linger: Reader::or(linger, 0.0),

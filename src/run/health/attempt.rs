@@ -64,6 +64,11 @@ impl Attempt {
         })
     }
 
+    /// Whether somebody has taken the connection.
+    pub(super) fn is_connected(&self) -> bool {
+        self.connected
+    }
+
     /// Do what can be done without waiting.
     pub(super) fn go_on(&mut self) -> Progress {
         match self.step() {
@@ -113,7 +118,10 @@ fn verdict(bytes: &[u8], ended: bool) -> Option<io::Result<Answer>> {
         let hopeless =
             bytes.len() > FIRST_LINE || !b"HTTP/1.".starts_with(&bytes[..bytes.len().min(7)]);
         return match (bytes.is_empty(), ended || hopeless) {
-            (true, true) => Some(Err(io::Error::other("closed without an answer"))),
+            (true, true) => {
+                let error = io::ErrorKind::UnexpectedEof;
+                Some(Err(io::Error::new(error, "closed without an answer")))
+            }
             (false, true) => Some(Ok(Answer::NotHttp)),
             (_, false) => None,
         };

@@ -201,7 +201,7 @@ fn silence_is_a_timeout_and_junk_is_no_http() {
     .unwrap();
     assert_eq!(
         prober(60_000, 200).first(&format!("http://127.0.0.1:{hung}/")),
-        Answer::Timeout
+        Answer::Busy
     );
     let junk = answering("127.0.0.1", "SSH-2.0-x\r\n").unwrap();
     assert_eq!(
@@ -210,7 +210,7 @@ fn silence_is_a_timeout_and_junk_is_no_http() {
     );
     let closed = server("127.0.0.1", drop).unwrap();
     let answer = prober(50, 5000).first(&format!("http://127.0.0.1:{closed}/"));
-    assert!(matches!(answer, Answer::Unreachable(_)), "{answer:?}");
+    assert!(matches!(answer, Answer::Broken(_)), "{answer:?}");
 }
 
 #[test]

@@ -284,6 +284,9 @@ impl Worker {
         let answer = match error.kind() {
             io::ErrorKind::ConnectionRefused => Answer::Refused,
             io::ErrorKind::TimedOut => Answer::Timeout,
+            io::ErrorKind::ConnectionReset
+            | io::ErrorKind::BrokenPipe
+            | io::ErrorKind::UnexpectedEof => Answer::Broken(plain(error)),
             _ => Answer::Unreachable(plain(error)),
         };
         (self.sink)(id, answer)
@@ -334,18 +337,23 @@ impl Worker {
     }
 
     fn end_overdue(&mut self, now: Instant) -> bool {
-        let overdue: Vec<(usize, usize)> = self
+        let overdue: Vec<(usize, usize, bool)> = self
             .attempts
             .iter()
             .enumerate()
             .filter_map(|(key, attempt)| Some((key, attempt.as_ref()?)))
             .filter(|(_, attempt)| attempt.deadline <= now)
-            .map(|(key, attempt)| (key, attempt.watch))
+            .map(|(key, attempt)| (key, attempt.watch, attempt.is_connected()))
             .collect();
-        for (key, id) in overdue {
+        for (key, id, connected) in overdue {
             if self.attempts[key].is_some() {
                 self.settle(key);
-                if !(self.sink)(id, Answer::Timeout) {
+                let answer = if connected {
+                    Answer::Busy
+                } else {
+                    Answer::Timeout
+                };
+                if !(self.sink)(id, answer) {
                     return false;
                 }
             }

@@ -620,6 +620,18 @@ fn another_rank_waits_for_both_waits_of_the_first_and_a_minute() {
 }
 
 #[test]
+fn a_router_that_hung_from_its_first_moment_on_is_missed_once_its_port_is_closed() {
+    for open in [Answer::Busy, Answer::Broken("reset".into())] {
+        let mut bench = Bench::follower();
+        bench.probe(FAR, Refused).probe(FAR, open).seconds(100);
+        bench.probe(FAR, Refused);
+        assert_eq!(bench.machine.phase(), Phase::Router);
+        let outcome = bench.probe(FAR, Refused).let_all_end();
+        assert_eq!((outcome.code, outcome.verdict), (0, Verdict::Done));
+    }
+}
+
+#[test]
 fn another_rank_answers_for_its_own_server_while_it_serves() {
     let mut bench = Bench::follower();
     bench.probe(OWN, Ready).probe(FAR, Ready).seconds(100);
@@ -627,16 +639,56 @@ fn another_rank_answers_for_its_own_server_while_it_serves() {
     assert_eq!((outcome.code, outcome.phase), (1, Phase::Serving));
 }
 
+/// A look at an engine below the own server.
+fn look(bench: &mut Bench, dead: Option<i32>) {
+    let sample = Sample {
+        engines: vec![Engine { id: (7, 1), dead }],
+        silent_for: bench.now,
+        ..Sample::default()
+    };
+    bench.event(Event::Vitals(0, sample));
+}
+
+#[test]
+fn an_engine_that_dies_before_the_first_token_ends_the_rank_at_once() {
+    let plan = |leads| Plan {
+        smoke: true,
+        ..plan(leads)
+    };
+    let mut first = Bench::new(plan(true));
+    look(&mut first, None);
+    first.router_ready();
+    assert_eq!(first.machine.phase(), Phase::Smoke);
+    first.seconds(1);
+    assert_eq!(
+        first.machine.deadline(),
+        Some(first.now + Duration::from_secs(1))
+    );
+    look(&mut first, Some(9));
+    let outcome = first.let_all_end();
+    assert_eq!((outcome.code, outcome.phase), (69, Phase::Smoke));
+    assert_eq!(
+        outcome.reason,
+        "prefill-0 lost an engine process before the first token (process 7 was killed by SIGKILL after 1 s)"
+    );
+    // Another rank does not hear of the token, so it looks for as long as that may take.
+    for (seconds, code) in [(299, Some(69)), (301, None)] {
+        let mut other = Bench::new(plan(false));
+        look(&mut other, None);
+        other.probe(OWN, Ready).probe(FAR, Ready).seconds(seconds);
+        look(&mut other, Some(9));
+        let outcome = other.machine.outcome();
+        assert_eq!(outcome.map(|outcome| outcome.code), code);
+    }
+    let mut helper = Bench::new(plan(true));
+    look(&mut helper, None);
+    helper.router_ready();
+    look(&mut helper, Some(0));
+    assert_eq!(helper.machine.phase(), Phase::Smoke);
+}
+
 #[test]
 fn a_dead_engine_is_said_and_fails_after_the_grace_but_not_a_ready_server() {
-    let look = |bench: &mut Bench, dead| {
-        let sample = Sample {
-            engines: vec![Engine { id: (7, 1), dead }],
-            silent_for: bench.now,
-            ..Sample::default()
-        };
-        bench.event(Event::Vitals(0, sample));
-    };
     let mut bench = Bench::leader();
     for round in 0..18 {
         look(&mut bench, (round > 5).then_some(9));

@@ -72,7 +72,7 @@ impl Supervisor {
         seen.ready = match answer {
             Answer::Ready => true,
             // Busy is not down; anything else that it says of itself counts.
-            Answer::Timeout => before,
+            Answer::Timeout | Answer::Busy => before,
             _ => false,
         };
         let stranger = matches!(answer, Answer::Stranger(_)) && seen.last.as_ref() != Some(&answer);
@@ -140,7 +140,7 @@ impl Supervisor {
         for (index, _) in self.own_endpoints() {
             out.push(Action::Unwatch(Target::Endpoint(index)));
         }
-        self.next_look = None;
+        self.schedule_look(now);
         let Some(router) = self.plan.router.clone() else {
             self.ready_for_clients(now, out);
             return;
@@ -209,6 +209,7 @@ impl Supervisor {
                     format!("the first token came after {took}"),
                     out,
                 );
+                self.next_look = None;
                 self.start_workload(now, out);
             }
             Err(why) => {
@@ -258,7 +259,10 @@ impl Supervisor {
                     out,
                 );
             }
-            return;
+            // One that hung from its first moment on is gone as well once its port is closed.
+            if !self.router.opened || self.router.refused < GONE_AFTER {
+                return;
+            }
         }
         if self.router.refused >= GONE_AFTER {
             Self::say(Level::Info, "the router is gone: the job is over", out);
@@ -288,7 +292,8 @@ impl Supervisor {
         out: &mut Vec<Action>,
     ) {
         let lives = self.procs.get(&Proc::Server(server)) == Some(&State::Running);
-        if self.phase == Phase::Teardown || !lives || self.server_is_ready(server) {
+        let ready = self.server_is_ready(server);
+        if self.phase == Phase::Teardown || !lives || ready && !self.is_proving(now) {
             return;
         }
         let grace = self.plan.limits.engine_death_grace;
@@ -296,6 +301,15 @@ impl Supervisor {
             return;
         };
         let name = &self.plan.servers[server];
+        if ready {
+            if let Some(text) = watch.lost(now, sample) {
+                let reason =
+                    format!("{name} lost an engine process before the first token ({text})");
+                let culprit = Some(Proc::Server(server));
+                self.fail(now, exit::UNAVAILABLE, reason, culprit, out);
+            }
+            return;
+        }
         match watch.observe(now, sample, grace) {
             Finding::Nothing => {}
             Finding::Suspect(text) => {
@@ -333,7 +347,7 @@ impl Supervisor {
     pub(super) fn on_time(&mut self, now: Duration, out: &mut Vec<Action>) {
         if self.next_look.is_some_and(|at| now >= at) {
             for server in 0..self.plan.servers.len() {
-                if !self.server_is_ready(server) {
+                if !self.server_is_ready(server) || self.is_proving(now) {
                     out.push(Action::Inspect(server));
                 }
             }

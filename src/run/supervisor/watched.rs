@@ -19,6 +19,8 @@ pub(super) struct Watched {
     pub(super) was_ready: bool,
     /// Whether it counts as ready now.
     pub(super) ready: bool,
+    /// Whether somebody has had the port open.
+    pub(super) opened: bool,
     /// Refusals in a row.
     pub(super) refused: u32,
     /// Since when it has not answered at all.
@@ -27,6 +29,7 @@ pub(super) struct Watched {
 
 impl Watched {
     pub(super) fn take(&mut self, now: Duration, answer: Answer) {
+        self.opened |= answer.is_open();
         self.refused = if answer == Answer::Refused {
             self.refused + 1
         } else {
@@ -34,7 +37,11 @@ impl Watched {
         };
         let silent = matches!(
             answer,
-            Answer::Timeout | Answer::Unreachable(_) | Answer::Unresolved(_)
+            Answer::Timeout
+                | Answer::Busy
+                | Answer::Unreachable(_)
+                | Answer::Broken(_)
+                | Answer::Unresolved(_)
         );
         self.silent_since = silent.then(|| self.silent_since.unwrap_or(now));
         if self.last.as_ref() != Some(&answer) {

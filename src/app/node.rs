@@ -104,12 +104,10 @@ fn leave_word(spec: &NodeSpec, findings: &Diagnostics) {
 
 /// `atom-launch wait`
 pub(super) fn wait_command(args: &WaitArgs) -> u8 {
-    let time = |name: &str, text: &str| match text.parse::<f64>() {
-        Ok(time) if (0.05..=31_536_000.0).contains(&time) => Ok(Duration::from_secs_f64(time)),
-        _ => Err(format!(
-            "`{name}` must be a number of seconds from 0.05, found `{}`",
-            text.escape_debug()
-        )),
+    let time = |name: &str, text: &str| {
+        let time = input::settings::interval(text);
+        time.map(Duration::from_secs_f64)
+            .map_err(|why| format!("`{name}` {why}, found `{}`", text.escape_debug()))
     };
     let times = (
         time("--timeout", &args.timeout),

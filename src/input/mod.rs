@@ -60,6 +60,17 @@ pub fn neutral_settings() -> Settings {
 
 /// Find and load the models file: `--models-file`, `ATOM_MODELS_FILE`, `$ATOM_WS_PATH/models_atom.yaml`, built-in.
 pub fn models(option: Option<&str>, environment: &Environment) -> Result<Loaded, Diagnostics> {
+    // What names no file that we could open must not let another one be read in silence.
+    let asked = ["ATOM_MODELS_FILE", "ATOM_WS_PATH"]
+        .into_iter()
+        .find(|name| option.is_none() && environment.is_set(name));
+    if let Some(name) = asked.filter(|name| environment.not_utf8(name)) {
+        return Err(Diagnostics(vec![Diagnostic::error(
+            UNREADABLE_FILE,
+            Place::Input(name.into()),
+            format!("variable {name} is not UTF-8"),
+        )]));
+    }
     let (path, named_by) = if let Some(path) = option {
         (path.to_owned(), "--models-file")
     } else if let Some(path) = environment.get("ATOM_MODELS_FILE") {

@@ -60,7 +60,7 @@ fn live(spec: &NodeSpec) -> u8 {
     let notes = sender.clone();
     if let Err(error) = signals::listen(move |note| notes.send(Message::Note(note)).is_ok()) {
         tracing::error!("cannot listen to signals: {error}");
-        return exit::BUG;
+        return exit::CANNOT_EXECUTE;
     }
     if !process::on_main_thread() {
         tracing::warn!("not on the main thread: children will die with this thread");
@@ -71,7 +71,7 @@ fn live(spec: &NodeSpec) -> u8 {
         Ok(driver) => driver,
         Err(error) => {
             tracing::error!("cannot start the health checks: {error}");
-            return exit::BUG;
+            return exit::CANNOT_EXECUTE;
         }
     };
     let outcome = match driver.refused() {

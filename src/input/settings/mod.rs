@@ -19,6 +19,7 @@ use crate::domain::visible::visible;
 pub use life::read_life;
 pub use names::{VARIABLES, of_job};
 use reader::Reader;
+pub use values::interval;
 use values::{
     address, boolean, concurrency, gpus, index, json_object, node_list, seconds, size_list, text,
     word_list,

@@ -1,7 +1,7 @@
 //! Parallel mode, tensor-parallel size and speculation: settings that more than one input has a say in.
 
 use super::reader::Reader;
-use super::values::{boolean, count, index};
+use super::values::{boolean, count, index, text};
 use crate::cli::JobArgs;
 use crate::domain::codes::CONTRADICTION;
 use crate::domain::diagnostic::{Diagnostic, Place};
@@ -14,9 +14,9 @@ impl Reader<'_> {
     pub(super) fn mtp(&mut self, args: &JobArgs) -> Sourced<u32> {
         let mtp = self.read("--mtp", args.mtp.as_deref(), &["DECODE_MTP_SIZE"], index);
         let mtp = Self::or(mtp, 0);
-        let spec = self.environment.get("SPEC_DECODING");
+        let spec = self.read("SPEC_DECODING", None, &["SPEC_DECODING"], text);
         if let (Some(spec), true) = (
-            spec,
+            spec.as_ref().map(|spec| spec.value.as_str()),
             args.mtp.is_none() && self.found_nothing_about("DECODE_MTP_SIZE"),
         ) {
             let wants = !matches!(

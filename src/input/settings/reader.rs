@@ -37,7 +37,7 @@ impl Reader<'_> {
         });
         let candidates: Vec<_> = from_option.into_iter().chain(from_variables).collect();
         for (raw, source) in candidates {
-            let parsed = if raw.is_empty() {
+            let parsed = if raw.is_empty() && parse(raw).is_err() {
                 Err("is empty".to_owned())
             } else if raw.contains('\0') {
                 Err("holds a NUL byte".to_owned())

@@ -14,13 +14,13 @@ pub mod conduct;
 pub mod faults;
 pub mod helpers;
 pub mod http;
+mod notices;
 pub mod router;
 pub mod run;
 pub mod scene;
 pub mod server;
 pub mod stage;
 pub mod sweep;
-pub mod tell;
 pub mod words;
 pub mod workload;
 

@@ -17,10 +17,10 @@ use signal_hook::iterator::Signals;
 use super::cast::{Cast, Look, NoCast, faults};
 use super::conduct::{Conductor, Order};
 use super::faults::{Fault, Kind};
+use super::notices::{conclude, farewell, introduce};
 use super::scene::{self, Scene};
-use super::tell::{conclude, farewell, introduce};
 use super::words::Given;
-use super::{RANK, helpers, sweep};
+use super::{RANK, helpers, stage, sweep};
 use crate::cli::RehearseArgs;
 use crate::domain::diagnostic::Diagnostics;
 use crate::exit;
@@ -76,6 +76,7 @@ pub fn rehearse(
             return Ok(exit::USAGE);
         }
     };
+    stage::remove_left_behind(|line| voice.say(line));
     if !args.job.quiet {
         introduce(&cast, &faults, voice);
     }

@@ -1,12 +1,11 @@
-//! What a rehearsal says of itself: before the ranks start, and how it went.
+//! What a rehearsal says before and after.
 
+use super::Voice;
 use super::cast::Cast;
 use super::conduct::Conductor;
 use super::faults::Fault;
-use super::run::Voice;
 use crate::render;
 
-/// Who plays, where, and what will go wrong.
 pub(super) fn introduce(cast: &Cast, faults: &[Fault], voice: &dyn Voice) {
     let mut rows = Vec::new();
     for (rank, address) in (0..).zip(&cast.scene.addresses) {
@@ -35,7 +34,6 @@ pub(super) fn introduce(cast: &Cast, faults: &[Fault], voice: &dyn Voice) {
     voice.say(text.trim_end());
 }
 
-/// What became of each rank.
 pub(super) fn conclude(cast: &Cast, conductor: &Conductor, voice: &dyn Voice) {
     let mut rows = vec![
         ["rank", "processes", "outcome", "exit", "seconds"]

@@ -502,26 +502,69 @@ fn a_rehearsal_obeys_signals_although_nobody_reads_what_it_says() {
 }
 
 #[test]
-fn a_killed_rehearsal_takes_its_ranks_along() {
-    let mut child = running(&[]);
-    let mut errors = BufReader::new(child.stderr.take().unwrap());
-    let mut told = String::new();
-    while !told.contains("  logs in ") {
-        errors.read_line(&mut told).unwrap();
+fn a_killed_rehearsal_takes_its_ranks_along_and_the_next_one_its_folder() {
+    let temp = tempfile::tempdir().unwrap();
+    let in_temp = |words: &[&str]| {
+        let mut command = command(words);
+        command.env("TMPDIR", temp.path());
+        command
+    };
+    let waiting = ["--", "sh", "-c", "echo running; exec sleep 50"];
+    let mut kept = vec!["--keep"];
+    kept.extend(waiting);
+    // Killed as well, but it was to be kept; and one that still lives.
+    let mut folders = Vec::new();
+    let mut living = None;
+    for (words, killed) in [
+        (&waiting[..], true),
+        (&kept[..], true),
+        (&waiting[..], false),
+    ] {
+        let mut child = in_temp(words).spawn().unwrap();
+        let mut errors = BufReader::new(child.stderr.take().unwrap());
+        let mut told = String::new();
+        while !told.contains("  logs in ") {
+            errors.read_line(&mut told).unwrap();
+        }
+        // The ranks must not stop at a full pipe.
+        let drain = std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
+        assert_eq!(first_line(&mut child), "running\n");
+        let folder = folder_in(&told);
+        if killed {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            let end = Instant::now() + LIMIT;
+            while !processes_of(&folder).is_empty() {
+                assert!(Instant::now() < end, "{:?}", processes_of(&folder));
+                std::thread::sleep(Duration::from_millis(20));
+            }
+            assert!(Path::new(&folder).exists());
+            drain.join().unwrap().unwrap();
+            folders.push((folder, told));
+        } else {
+            living = Some((child, folder, drain, told));
+        }
     }
-    // The ranks must not stop at a full pipe.
-    let drain = std::thread::spawn(move || std::io::copy(&mut errors, &mut std::io::sink()));
-    assert_eq!(first_line(&mut child), "running\n");
-    child.kill().unwrap();
+    let (mut child, alive, drain, told) = living.unwrap();
+    let removed = |folder: &str| {
+        format!("rehearsal: removed {folder}, which a killed rehearsal had left behind\n")
+    };
+    // Whoever came next has done it, and said so.
+    assert!(
+        folders[1].1.contains(&removed(&folders[0].0)),
+        "{}",
+        folders[1].1
+    );
+    assert!(!told.contains("removed"), "{told}");
+    assert!(!Path::new(&folders[0].0).exists());
+    // One that failed keeps its folder for whoever asks why.
+    signal(&child, Signal::SIGTERM);
     child.wait().unwrap();
-    let folder = folder_in(&told);
-    let end = Instant::now() + LIMIT;
-    while !processes_of(&folder).is_empty() {
-        assert!(Instant::now() < end, "{:?}", processes_of(&folder));
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    std::fs::remove_dir_all(folder).unwrap();
     drain.join().unwrap().unwrap();
+    let last = finish(in_temp(&["--", "true"]).spawn().unwrap());
+    assert_eq!(last.code, Some(0), "{}", last.stderr);
+    assert!(!last.stderr.contains("removed"), "{}", last.stderr);
+    assert!(Path::new(&folders[1].0).exists() && Path::new(&alive).exists());
 }
 
 #[test]

@@ -1,9 +1,13 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
 use super::report;
+use super::talk::tell_file;
 use crate::check;
 use crate::cli::JobArgs;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::codes::{
+    INVALID_SETTING, NO_ADDRESSES, NO_HOST_ADDRESS, NO_MODEL, NO_MODEL_FOLDER, WHICH_WORKER,
+};
+use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::ModelEntry;
 use crate::domain::settings::Settings;
@@ -45,7 +49,10 @@ impl Job {
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
             match models_file::read_text(path, "env file") {
-                Ok(text) => input::env_file::overlay(path, &text, &mut environment, &mut findings),
+                Ok(text) => {
+                    tracing::debug!("env file {path}: {} bytes", text.len());
+                    input::env_file::overlay(path, &text, &mut environment, &mut findings);
+                }
                 Err(problem) => findings.push(problem),
             }
         }
@@ -71,7 +78,7 @@ impl Job {
                 return Err(exit::USAGE);
             }
         };
-        tracing::debug!(file = %loaded.models.file.name, models = loaded.models.entries.len(), "models file read");
+        tell_file(&loaded.models);
         findings.extend(loaded.diagnostics.clone());
         Ok(Self {
             environment,
@@ -91,15 +98,12 @@ impl Job {
     }
 
     fn tell(&self) {
-        let shown;
-        let findings = if self.only_options {
-            shown = without_variables(&self.findings);
-            &shown
-        } else {
-            &self.findings
-        };
+        let mut findings = without_consequences(&self.findings);
+        if self.only_options {
+            findings = without_variables(&findings);
+        }
         let file = Some(&self.loaded.models.file);
-        report(findings, file, &self.environment, self.consequence);
+        report(&findings, file, &self.environment, self.consequence);
     }
 
     /// What the checks find in the workers of a rank (of all ranks without one) and in the job as a whole; nothing with `--no-check`.
@@ -159,6 +163,8 @@ impl Job {
             &self.environment,
             needs_address,
         );
+        tracing::debug!("model path {}: {}", path.value, folder.in_words());
+        tracing::debug!("this host: {}", facts.in_words());
         let mut placement = topology::place(&self.settings, &self.environment, &mut self.findings);
         if self.from_elsewhere && placement.ranks > 1 {
             placement.here = None;
@@ -191,4 +197,41 @@ fn without_variables(findings: &Diagnostics) -> Diagnostics {
         ..finding.clone()
     });
     Diagnostics(findings.collect())
+}
+
+/// Findings without those that only follow from an input that could not be read: that nothing is given, where something unusable is.
+fn without_consequences(findings: &Diagnostics) -> Diagnostics {
+    const FOLLOWS: [(Code, &[&str]); 5] = [
+        (NO_MODEL, &["--model", "MODEL_NAME"]),
+        (
+            NO_MODEL_FOLDER,
+            &["--model-dir", "MODEL_DIR", "--model-path", "MODEL_PATH"],
+        ),
+        (
+            NO_ADDRESSES,
+            &[
+                "--nodes",
+                "IPADDRS",
+                "SLURM_STEP_NODELIST",
+                "SLURM_JOB_NODELIST",
+            ],
+        ),
+        (NO_HOST_ADDRESS, &["--host-ip"]),
+        (
+            WHICH_WORKER,
+            &["--rank", "NODE_RANK", "SLURM_PROCID", "--worker"],
+        ),
+    ];
+    let unread = |input: &&str| {
+        let place = Place::Input((*input).to_owned());
+        let all = findings.0.iter();
+        all.filter(|finding| finding.code == INVALID_SETTING && finding.is_error())
+            .any(|finding| finding.place == place)
+    };
+    let follows = |code: Code| {
+        let inputs = FOLLOWS.iter().find(|(follower, _)| *follower == code);
+        inputs.is_some_and(|(_, inputs)| inputs.iter().any(unread))
+    };
+    let kept = findings.0.iter().filter(|finding| !follows(finding.code));
+    Diagnostics(kept.cloned().collect())
 }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::job::Job;
+use super::talk::tell_origins;
 use super::{NOTHING_STARTED, print};
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::NO_ADDRESSES;
@@ -73,7 +74,10 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
             render::to_stderr(&render::banner::text(&plan, worker));
         }
     }
-    talk::to_stderr(spec.rank, spec.quiet);
+    for worker in plan.workers_of(rank) {
+        tell_origins(worker, &job.loaded.models.file.name);
+    }
+    talk::of_rank(spec.rank);
     Ok(run::run(&spec))
 }
 
@@ -100,12 +104,10 @@ fn leave_word(spec: &NodeSpec, findings: &Diagnostics) {
 
 /// `atom-launch wait`
 pub(super) fn wait_command(args: &WaitArgs) -> u8 {
-    let time = |name: &str, text: &str| match text.parse::<f64>() {
-        Ok(time) if (0.05..=31_536_000.0).contains(&time) => Ok(Duration::from_secs_f64(time)),
-        _ => Err(format!(
-            "`{name}` must be a number of seconds from 0.05, found `{}`",
-            text.escape_debug()
-        )),
+    let time = |name: &str, text: &str| {
+        let time = input::settings::interval(text);
+        time.map(Duration::from_secs_f64)
+            .map_err(|why| format!("`{name}` {why}, found `{}`", text.escape_debug()))
     };
     let times = (
         time("--timeout", &args.timeout),

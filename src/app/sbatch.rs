@@ -230,8 +230,8 @@ impl Given {
             );
         }
         for pair in &args.job.env {
-            let name = pair.split('=').next().unwrap_or_default();
-            if secret::is_secret_name(name) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            if secret::is_secret_name(name) || secret::shown(name, value) != value {
                 job.findings.push(
                     Diagnostic::error(
                         CONTRADICTION,

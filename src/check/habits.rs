@@ -13,7 +13,10 @@ const IDENTITY: &[(&str, &str)] = &[
         "model",
         "give atom-launch `--model-path` or MODEL_DIR, or write the field `hf_dir`",
     ),
-    ("host", "remove it: it is always 0.0.0.0"),
+    (
+        "host",
+        "remove it: it is 0.0.0.0, or `::` where the node's address is IPv6",
+    ),
     (
         "server_port",
         "give atom-launch `--prefill-port`, `--decode-port` or `--server-port`",

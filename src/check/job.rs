@@ -49,6 +49,9 @@ pub(super) fn check(plan: &JobPlan, inherited_devices: Option<&str>, found: &mut
     {
         found.push(finding);
     }
+    if let Some(finding) = plan.workers.iter().find_map(six) {
+        found.push(finding);
+    }
     if let [Some(prefill), Some(decode)] = &sides {
         disagreements(prefill, decode, found);
     }
@@ -185,6 +188,20 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
     }
 }
 
+/// Mooncake writes `address:port` without brackets, in the name by which the other side looks an engine up.
+fn six(worker: &WorkerPlan) -> Option<Diagnostic> {
+    let address = worker.host_ip.as_ref()?;
+    address.value.parse::<std::net::Ipv6Addr>().ok()?;
+    let message = format!(
+        "{} announces {} for KV transfer, and the connectors put a port behind it without brackets",
+        worker.name, address.value
+    );
+    Some(
+        Diagnostic::warning(KV_TRANSFER, Place::Input("--host-ip".into()), message)
+            .help("give each rank an IPv4 address of its own with `--host-ip`, where there is one"),
+    )
+}
+
 /// F9: mooncake picks a network device by the GPU's number, which a UUID is not.
 fn devices(side: &Side<'_>, inherited: Option<&str>) -> Option<Diagnostic> {
     if !side.needs_device_numbers {
@@ -198,7 +215,7 @@ fn devices(side: &Side<'_>, inherited: Option<&str>) -> Option<Diagnostic> {
         .find(|var| var.name == "HIP_VISIBLE_DEVICES")
         .map(|var| var.value.as_str());
     let list = own.or(inherited)?;
-    let is_number = |device: &str| device.trim().parse::<u32>().is_ok();
+    let is_number = |device: &str| device.trim().parse::<i64>().is_ok();
     if list.trim().is_empty() || list.split(',').all(is_number) {
         return None;
     }

@@ -11,7 +11,7 @@ use crate::domain::visible::visible;
 
 /// A word as it may be shown.
 pub(super) fn shown(word: &str) -> String {
-    let mut text = visible(&secret::hide_url_passwords(word)).into_owned();
+    let mut text = visible(&secret::shown_words([word]).concat()).into_owned();
     if text.chars().count() > 80 {
         text = text.chars().take(79).collect::<String>() + "…";
     }

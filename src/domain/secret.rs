@@ -1,5 +1,6 @@
 //! What must never be shown: one rule for banner, dry run, explain, plan, logs, manifest and errors.
 
+mod inside;
 mod source;
 
 use std::borrow::Cow;
@@ -11,13 +12,30 @@ pub const MASK: &str = "***";
 
 /// Whether a variable's name says that its value is secret.
 ///
-/// A segment between underscores must be TOKEN, SECRET, PASSWORD, PASSWD or KEY (so `HF_TOKEN`, `MODAL_TOKEN_ID` and
-/// `WANDB_API_KEY`, but not `TOKENIZERS_PARALLELISM` or `KEYBOARD`).
+/// A segment between underscores must be one of these words, or end in one of the first four (so `HF_TOKEN`, `HFTOKEN`,
+/// `MODAL_TOKEN_ID` and `WANDB_API_KEY`, but not `TOKENIZERS_PARALLELISM` or `KEYBOARD`).
 pub fn is_secret_name(name: &str) -> bool {
+    const ENDS: [&str; 4] = ["TOKEN", "SECRET", "PASSWORD", "APIKEY"];
+    const WORDS: [&str; 10] = [
+        "KEY",
+        "PASSWD",
+        "PASS",
+        "PASSPHRASE",
+        "PAT",
+        "AUTH",
+        "AUTHORIZATION",
+        "BEARER",
+        "COOKIE",
+        "CREDENTIALS",
+    ];
+    let ends = |segment: &str, word: &str| {
+        let start = segment.len().checked_sub(word.len());
+        let end = start.and_then(|start| segment.get(start..));
+        end.is_some_and(|end| end.eq_ignore_ascii_case(word))
+    };
     name.split('_').any(|segment| {
-        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "KEY", "APIKEY"]
-            .iter()
-            .any(|word| segment.eq_ignore_ascii_case(word))
+        ENDS.iter().any(|word| ends(segment, word))
+            || WORDS.iter().any(|word| segment.eq_ignore_ascii_case(word))
     })
 }
 
@@ -30,88 +48,13 @@ pub fn shown<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     }
 }
 
-/// Hide what is secret inside a value: passwords in URLs, and credentials in JSON.
-fn hide_inside(value: &str) -> Cow<'_, str> {
+/// Hide what is secret inside a value: passwords in URLs, and whatever stands behind the name of a credential.
+pub fn hide_inside(value: &str) -> Cow<'_, str> {
     let hidden = hide_url_passwords(value);
-    match hide_json_secrets(&hidden) {
+    match inside::hide(&hidden) {
         Cow::Owned(text) => Cow::Owned(text),
         Cow::Borrowed(_) => hidden,
     }
-}
-
-/// Whether a member of a JSON object holds a credential. Narrower than for variables: `eos_token` and `token_id` are words of models.
-fn is_secret_member(name: &str) -> bool {
-    let name = name.to_ascii_lowercase().replace('-', "_");
-    let ends = |words: &[&str]| {
-        words
-            .iter()
-            .any(|word| name == *word || name.ends_with(&format!("_{word}")))
-    };
-    ends(&[
-        "secret",
-        "password",
-        "passwd",
-        "apikey",
-        "api_key",
-        "access_key",
-        "secret_key",
-        "private_key",
-    ]) || ends(&[
-        "api_token",
-        "access_token",
-        "auth_token",
-        "bearer_token",
-        "hf_token",
-    ])
-}
-
-/// Replace the text behind every member of a JSON object whose name says that it is a credential; all else keeps its spelling.
-fn hide_json_secrets(text: &str) -> Cow<'_, str> {
-    if !text.trim_start().starts_with(['{', '[']) {
-        return Cow::Borrowed(text);
-    }
-    let mut out = String::new();
-    let mut kept = 0;
-    let mut at = 0;
-    while let Some(name) = json_string(text, at) {
-        at = name.end;
-        let behind = &text[at..];
-        let value_at = behind
-            .trim_start()
-            .strip_prefix(':')
-            .map(|value| text.len() - value.trim_start().len());
-        if let Some(value_at) = value_at
-            && text[value_at..].starts_with('"')
-            && serde_json::from_str(&text[name.clone()])
-                .is_ok_and(|name: String| is_secret_member(&name))
-        {
-            out.push_str(&text[kept..=value_at]);
-            out.push_str(MASK);
-            // A text that is never closed is hidden to its end.
-            at = json_string(text, value_at).map_or(text.len(), |value| value.end);
-            kept = if at < text.len() { at - 1 } else { at };
-        }
-    }
-    if kept == 0 {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(&text[kept..]);
-    Cow::Owned(out)
-}
-
-/// The next JSON string from a place on, its quotes included.
-fn json_string(text: &str, from: usize) -> Option<std::ops::Range<usize>> {
-    let start = from + text.get(from..)?.find('"')?;
-    let mut escaped = false;
-    for (at, byte) in text.bytes().enumerate().skip(start + 1) {
-        match byte {
-            _ if escaped => escaped = false,
-            b'\\' => escaped = true,
-            b'"' => return Some(start..at + 1),
-            _ => {}
-        }
-    }
-    None
 }
 
 /// Replace the password of every `scheme://user:password@host` in a text.
@@ -198,6 +141,9 @@ mod tests {
             "WANDB_API_KEY",
             "DEMO_SECRET",
             "db_password",
+            "hfToken",
+            "GITHUB_PAT",
+            "OTEL_COOKIE",
         ] {
             assert!(is_secret_name(secret), "{secret}");
         }
@@ -206,6 +152,8 @@ mod tests {
             "MONKEY",
             "MAX_TOKENS",
             "KEYBOARD_X",
+            "PATH",
+            "ATOM_V4_BYPASS_ATTN",
         ] {
             assert!(!is_secret_name(open), "{open}");
         }
@@ -249,22 +197,19 @@ mod tests {
     }
 
     #[test]
-    fn credentials_in_json_are_hidden_and_tokens_of_a_model_are_not() {
-        let json = "{ \"api_key\" : \"a\\\"b\", \"eos_token\": \"<e>\", \"x\": [{\"HF-Token\": \"t\"}], \"password\": 1, \"\\u0061pi_key\": \"k\"}";
-        assert_eq!(
-            shown("CONFIG", json),
-            "{ \"api_key\" : \"***\", \"eos_token\": \"<e>\", \"x\": [{\"HF-Token\": \"***\"}], \"password\": 1, \"\\u0061pi_key\": \"***\"}"
-        );
+    fn arguments_hide_what_stands_inside_them() {
         assert_eq!(
             shown_words([
                 "--hf-overrides={\"secret\":\"s\"}",
-                "{\"secret\":\"s",
-                "{\"secret\":"
+                "Authorization: Bearer s",
+                "--auth",
+                "s"
             ]),
             [
                 "--hf-overrides={\"secret\":\"***\"}",
-                "{\"secret\":\"***",
-                "{\"secret\":"
+                "Authorization: ***",
+                "--auth",
+                "***"
             ]
         );
     }

@@ -83,6 +83,11 @@ impl SourceFile {
         self.shown.get_or_init(|| secret::mask_source(&self.text))
     }
 
+    /// Whether a part of the text is not to be shown.
+    pub fn hides(&self, span: Span) -> bool {
+        self.text.get(span.range()) != self.shown().get(span.range())
+    }
+
     fn line_starts(&self) -> &[u32] {
         self.line_starts.get_or_init(|| {
             let ends = self

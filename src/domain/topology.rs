@@ -1,6 +1,7 @@
 //! Rank, role, mode and size of a job.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 
 /// What a worker does in a job (DESIGN word: role).
@@ -143,6 +144,15 @@ pub fn host_port(host: &str, port: Port) -> String {
     }
 }
 
+/// All addresses of a machine, of the kind that a host's address is: what listens at all of one kind is not reached by the other.
+pub fn all_addresses(host: &str) -> &'static str {
+    if host.parse::<Ipv6Addr>().is_ok() {
+        "::"
+    } else {
+        "0.0.0.0"
+    }
+}
+
 /// `http://host:port`.
 pub fn http_url(host: &str, port: Port) -> String {
     format!("http://{}", host_port(host, port))
@@ -158,6 +168,13 @@ mod tests {
         for bad in ["0", "70000", "80a", "", "-1", "080", "8 0"] {
             assert!(bad.parse::<Port>().is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn all_addresses_are_of_one_kind() {
+        assert_eq!(all_addresses("::1"), "::");
+        assert_eq!(all_addresses("10.0.0.1"), "0.0.0.0");
+        assert_eq!(all_addresses("node"), "0.0.0.0");
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn mooncake_dir(python: &str, environment: &Environment) -> Option<String> {
     let program = match look_up(OsStr::new(python), environment.raw("PATH")) {
         // It may be marked executable on the compute nodes only.
         Lookup::Found(program) | Lookup::Unusable(program, _) => program,
-        Lookup::Missing => return None,
+        Lookup::Missing(_) => return None,
     };
     let real = fs::canonicalize(&program).unwrap_or_else(|_| program.clone());
     let version = real

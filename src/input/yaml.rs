@@ -1,7 +1,9 @@
-//! YAML text → a tree of spanned nodes. The only file that names the YAML crate.
+//! YAML text → a tree of spanned nodes. The YAML crate is named here only, and its parser in `written`.
 //!
 //! A derived `Deserialize` stops at the first mistake and drops spellings; so the tree is read first (duplicates kept, merge keys
 //! expanded, spellings recoverable from the text) and typed afterwards, when all mistakes can be collected.
+
+mod written;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,6 +12,7 @@ use serde::de::{Deserialize, Deserializer, Error as _, MapAccess, SeqAccess, Vis
 use serde_saphyr::{DuplicateKeyPolicy, MergeKeyPolicy, NonFiniteFloatPolicy, Spanned};
 
 use crate::domain::source::Span;
+pub(super) use written::{Swallowed, swallowed};
 
 /// Deepest nesting that is read; the deepest useful one (JSON inside an entry) needs a dozen.
 const MAX_DEPTH: usize = 48;
@@ -152,7 +155,13 @@ fn fault(text: &str, error: &serde_saphyr::Error) -> Fault {
     if let Some(cut) = message.rfind(" at line ") {
         message.truncate(cut);
     }
-    if message.contains("null into string") {
+    if message.contains("recursive references") {
+        "an alias stands inside what it names".clone_into(&mut message);
+    } else if message.contains("recursion limit") {
+        message = format!("nested deeper than {MAX_DEPTH} levels");
+    } else if message.contains("merge value must be") {
+        "`<<` takes a mapping, or a list of mappings".clone_into(&mut message);
+    } else if message.contains("null into string") {
         "a key must be a name, found null".clone_into(&mut message);
     } else if message.contains("expected string scalar") {
         "a key must be a name, found a list or a mapping".clone_into(&mut message);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::str::FromStr;
 
 use crate::domain::delay::Delay;
-use crate::domain::topology::Role;
+use crate::domain::topology::{Role, whole_number};
 
 /// Since when a moment is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -154,8 +154,8 @@ impl FromStr for Kind {
         let plain = match name {
             "crash" => {
                 let code = value.ok_or("`crash` needs an exit code, such as `crash:3`")?;
-                return code
-                    .parse()
+                return whole_number(code)
+                    .and_then(|code| u8::try_from(code).map_err(|error| error.to_string()))
                     .map(Self::Crash)
                     .map_err(|_| format!("`{code}` is no exit code from 0 to 255"));
             }

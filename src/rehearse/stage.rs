@@ -1,14 +1,17 @@
 //! What a rehearsal needs of the machine: a private folder, an address a rank, free ports, programs, a model folder.
 
-use std::fs;
+use std::fs::{self, File};
 use std::hash::{BuildHasher as _, Hasher as _, RandomState};
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, symlink};
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, symlink};
 use std::os::unix::net::{SocketAddr, UnixListener};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, bail};
+use nix::errno::Errno;
+use nix::sys::signal::kill;
+use nix::unistd::Pid;
 
 use super::{CHECK, PYTHON, ROUTER, WORKLOAD};
 use crate::resolve::topology::DP_MASTER;
@@ -20,27 +23,40 @@ const TRIES: u32 = 200;
 /// Most ranks: addresses of a block, without the first two and the last.
 const MOST_RANKS: u32 = 253;
 
+/// Beginning of a folder's name; the process id and a random number follow.
+const PREFIX: &str = "atom-rehearse-";
+/// In a folder that was to be kept.
+const KEPT: &str = "kept";
+
 /// A private folder, removed at the end unless it is to be kept.
 #[derive(Debug)]
 pub(super) struct Folder {
     pub(super) path: PathBuf,
     pub(super) keep: bool,
+    /// Locked while this process lives, however that ends.
+    _lock: File,
 }
 
 impl Folder {
     pub(super) fn create(keep: bool) -> anyhow::Result<Self> {
-        let name = format!(
-            "atom-rehearse-{}-{:08x}",
-            std::process::id(),
-            random() >> 32
-        );
+        let name = format!("{PREFIX}{}-{:08x}", std::process::id(), random() >> 32);
         let path = std::env::temp_dir().join(name);
         let mut builder = fs::DirBuilder::new();
         builder
             .mode(0o700)
             .create(&path)
             .with_context(|| format!("cannot make the folder {}", path.display()))?;
-        Ok(Self { path, keep })
+        let lock = File::open(&path).and_then(|folder| folder.lock().map(|()| folder));
+        let lock = lock.with_context(|| format!("cannot lock {}", path.display()))?;
+        if keep {
+            fs::write(path.join(KEPT), "")
+                .with_context(|| format!("cannot write in {}", path.display()))?;
+        }
+        Ok(Self {
+            path,
+            keep,
+            _lock: lock,
+        })
     }
 
     /// Our program under its other names; the folder of them.
@@ -76,11 +92,49 @@ impl Folder {
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        if !self.keep {
+        if self.keep {
+            let _ = fs::write(self.path.join(KEPT), "");
+        } else {
             // Whatever a workload made unremovable in it stays in the system's folder for such things.
             let _ = fs::remove_dir_all(&self.path);
         }
     }
+}
+
+/// Remove the folders of rehearsals that were killed before they could do so, and say which.
+pub(super) fn remove_left_behind(say: impl Fn(&str)) {
+    let entries = fs::read_dir(std::env::temp_dir());
+    for path in entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+    {
+        if is_left_behind(&path) && fs::remove_dir_all(&path).is_ok() {
+            let path = path.display();
+            say(&format!(
+                "rehearsal: removed {path}, which a killed rehearsal had left behind"
+            ));
+        }
+    }
+}
+
+/// A folder of ours that nobody is to keep, and whose rehearsal has ended: neither its process nor its lock is there.
+fn is_left_behind(path: &Path) -> bool {
+    let pid = path
+        .file_name()
+        .and_then(|name| name.to_str()?.strip_prefix(PREFIX)?.split_once('-'))
+        .and_then(|(pid, _)| pid.parse().ok());
+    let Some(pid) = pid else {
+        return false;
+    };
+    let own = fs::metadata("/proc/self").ok();
+    let ours = fs::symlink_metadata(path)
+        .is_ok_and(|data| data.is_dir() && own.is_some_and(|own| own.uid() == data.uid()));
+    ours && !path.join(KEPT).exists()
+        && kill(Pid::from_raw(pid), None) == Err(Errno::ESRCH)
+        // In another container the process may live all the same.
+        && File::open(path).is_ok_and(|folder| folder.try_lock().is_ok())
 }
 
 /// A block of loopback addresses that is ours while this lives.

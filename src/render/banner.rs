@@ -47,7 +47,7 @@ pub fn text(job: &JobPlan, worker: &WorkerPlan) -> String {
             format!(
                 "{}{entry} at {}",
                 job.model,
-                secret::hide_url_passwords(&worker.model_path.value)
+                secret::hide_inside(&worker.model_path.value)
             ),
         ),
         (

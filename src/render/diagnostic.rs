@@ -108,9 +108,9 @@ pub fn list(
     out
 }
 
-/// A message as it may be shown: in one line that cannot speak to the terminal, without passwords in URLs.
+/// A message as it may be shown: in one line that cannot speak to the terminal, without secrets.
 pub fn printable(text: &str) -> String {
-    visible(&secret::hide_url_passwords(&text.replace('\n', " "))).into_owned()
+    visible(&secret::hide_inside(&text.replace('\n', " "))).into_owned()
 }
 
 /// The lines that a finding speaks of.

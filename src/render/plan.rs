@@ -254,7 +254,7 @@ fn worker_json(worker: &WorkerPlan) -> Value {
             "dp_base": worker.dp_base,
         },
         "health_url": worker.health_url(),
-        "model_path": secret::hide_url_passwords(&worker.model_path.value),
+        "model_path": secret::hide_inside(&worker.model_path.value),
         "speculative": worker.speculation.as_ref().map(|one| json!({"method": one.method, "tokens": one.tokens})),
     });
     with_command(value, &worker.command)

@@ -5,7 +5,7 @@ use super::topology::Placement;
 use crate::domain::command::{ArgGroup, Command};
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::Settings;
-use crate::domain::topology::{Port, Role, http_url};
+use crate::domain::topology::{Port, Role, all_addresses, http_url};
 use crate::plan::{RouterPlan, WorkerPlan};
 
 /// Address of rank 0: NODE0_ADDR, else the first node.
@@ -32,9 +32,18 @@ pub fn plan(settings: &Settings, placement: &Placement, workers: &[WorkerPlan]) 
         .instead_of(value.shadowed.clone())
     };
     let port = |value: &Sourced<Port>| value.clone().map(|port| port.to_string());
+    let node = address(settings, placement);
+    let host = match all_addresses(&node) {
+        // The router reads host and port as one text.
+        "::" => words(
+            &["--host", "[::]"],
+            &Source::Derived(format!("address {node} of rank 0")),
+        ),
+        all => words(&["--host", all], &Source::Default),
+    };
     let mut args = vec![
         words(&["launch"], &Source::Default),
-        words(&["--host", "0.0.0.0"], &Source::Default),
+        host,
         setting("--port", &port(&settings.ports.router)),
         words(&["--pd-disaggregation"], &Source::Default),
     ];
@@ -60,7 +69,7 @@ pub fn plan(settings: &Settings, placement: &Placement, workers: &[WorkerPlan]) 
         args.extend(parallel::group(more.value.clone(), &more.source));
     }
     RouterPlan {
-        node: address(settings, placement),
+        node,
         port: settings.ports.router.clone(),
         prometheus: settings.ports.prometheus.clone(),
         command: Command {

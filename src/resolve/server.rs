@@ -8,7 +8,7 @@ use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::models::ModelEntry;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::Settings;
-use crate::domain::topology::{Port, Role};
+use crate::domain::topology::{Port, Role, all_addresses};
 use crate::plan::{Speculation, WorkerPlan};
 
 /// ATOM's OpenAI server.
@@ -27,6 +27,16 @@ fn setting<T: ToString>(flag: &str, value: &Sourced<T>) -> ArgGroup {
         value.source.clone(),
     )
     .instead_of(value.shadowed.clone())
+}
+
+/// `--host`: all addresses, of the kind at which the node is reached.
+fn host(node: Option<&str>) -> ArgGroup {
+    let host = all_addresses(node.unwrap_or_default());
+    let mut group = fixed(&["--host", host]);
+    if let Some(node) = node.filter(|_| host == "::") {
+        group.source = Source::Derived(format!("address {node} of the node"));
+    }
+    group
 }
 
 /// Extra arguments: the shared ones, the role's, then the words after `--`.
@@ -101,7 +111,7 @@ pub fn worker(
     let mut args = vec![
         fixed(&["-m", MODULE]),
         setting("--model", &model_path),
-        fixed(&["--host", "0.0.0.0"]),
+        host(placement.node(slot.rank)),
         setting("--server-port", &slot.port),
         fixed(&["--trust-remote-code"]),
         setting("-tp", tp),

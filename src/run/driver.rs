@@ -4,6 +4,7 @@
 mod cause;
 mod closing;
 mod probes;
+mod tell;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -59,7 +60,7 @@ fn live(spec: &NodeSpec) -> u8 {
     let notes = sender.clone();
     if let Err(error) = signals::listen(move |note| notes.send(Message::Note(note)).is_ok()) {
         tracing::error!("cannot listen to signals: {error}");
-        return exit::BUG;
+        return exit::CANNOT_EXECUTE;
     }
     if !process::on_main_thread() {
         tracing::warn!("not on the main thread: children will die with this thread");
@@ -70,7 +71,7 @@ fn live(spec: &NodeSpec) -> u8 {
         Ok(driver) => driver,
         Err(error) => {
             tracing::error!("cannot start the health checks: {error}");
-            return exit::BUG;
+            return exit::CANNOT_EXECUTE;
         }
     };
     let outcome = match driver.refused() {
@@ -174,7 +175,9 @@ impl<'a> Driver<'a> {
         loop {
             while let Some(event) = events.pop_front() {
                 let now = self.clock.at(Instant::now());
+                self.tell_event(&event);
                 for action in self.machine.step(now, event) {
+                    self.tell_action(&action);
                     self.perform(action, now, &mut events);
                 }
                 if let Some(outcome) = self.outcome.take() {

@@ -175,23 +175,7 @@ fn no_proxy(spec: &NodeSpec, own: &[(&str, &str)], name: &str) -> String {
 
 /// Start a process with its output going into a log.
 pub fn start(spec: &NodeSpec, proc: Proc, name: &str) -> Result<(Group, Log), Failure> {
-    let mut command = if let Some(plain) = command_of(spec, proc) {
-        let mut command = Command::new(&plain.program);
-        command.args(plain.words());
-        command.envs(plain.env.iter().map(|var| (&var.name, &var.value)));
-        command
-    } else {
-        let mut words = spec.workload.iter();
-        let mut command =
-            Command::new(words.next().map_or(OsStr::new(""), |word| word.as_os_str()));
-        command.args(words);
-        command
-    };
-    command.envs(
-        variables(spec, proc)
-            .into_iter()
-            .map(|(name, value, _)| (name, value)),
-    );
+    let mut command = command(spec, proc);
     command.stdin(Stdio::null());
     let program = command.get_program().to_owned();
     let system = |error| Failure::unusable(format!("no pipe for its output: {error}"));
@@ -209,6 +193,28 @@ pub fn start(spec: &NodeSpec, proc: Proc, name: &str) -> Result<(Group, Log), Fa
         }
     }
     Ok((group, log))
+}
+
+/// Words and variables of a process.
+pub(super) fn command(spec: &NodeSpec, proc: Proc) -> Command {
+    let mut command = if let Some(plain) = command_of(spec, proc) {
+        let mut command = Command::new(&plain.program);
+        command.args(plain.words());
+        command.envs(plain.env.iter().map(|var| (&var.name, &var.value)));
+        command
+    } else {
+        let mut words = spec.workload.iter();
+        let mut command =
+            Command::new(words.next().map_or(OsStr::new(""), |word| word.as_os_str()));
+        command.args(words);
+        command
+    };
+    command.envs(
+        variables(spec, proc)
+            .into_iter()
+            .map(|(name, value, _)| (name, value)),
+    );
+    command
 }
 
 fn pipes(command: &mut Command, proc: Proc, quiet: bool) -> io::Result<Vec<(OwnedFd, Passage)>> {

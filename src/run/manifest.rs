@@ -161,7 +161,7 @@ impl Manifest {
         self.failed_phase = (outcome.verdict != Verdict::Done).then_some(outcome.phase);
         let phase = self.phases.iter().rfind(|one| one.phase == outcome.phase);
         self.decided_s = phase.and_then(|one| one.end_s);
-        self.reason = crate::domain::secret::hide_url_passwords(&outcome.reason).into_owned();
+        self.reason = crate::domain::secret::hide_inside(&outcome.reason).into_owned();
         self.culprit.clone_from(&outcome.culprit);
     }
 

@@ -1,6 +1,8 @@
 //! Looks for everything that would stop a rank, before anything is started: all problems at once.
 
 mod address;
+mod folders;
+mod room;
 
 use std::ffi::OsStr;
 use std::fs;
@@ -26,6 +28,8 @@ pub const PROGRAM_MISSING: Code = Code("program-missing");
 pub const PROGRAM_UNUSABLE: Code = Code("program-unusable");
 /// The log folder cannot be written.
 pub const LOG_FOLDER: Code = Code("log-folder");
+/// Words and variables of a process are more than the system takes, or it lets too few files be open.
+pub const LIMIT: Code = Code("system-limit");
 /// A port is held by somebody.
 pub const PORT_IN_USE: Code = Code("port-in-use");
 /// The rank's address is none of this machine's.
@@ -40,8 +44,12 @@ pub fn preflight(spec: &NodeSpec) -> Vec<Diagnostic> {
         found.extend(model(check, spec.job.offline_hub_cache.as_deref()));
     }
     programs(spec, &mut found);
-    found.extend(log_folder(&spec.log_dir));
+    room::sizes(spec, &mut found);
+    found.extend(room::open_files());
+    found.extend(folders::logs(&spec.log_dir));
+    found.extend(spec.collect_logs.as_deref().and_then(folders::collected));
     all_ports(spec, &mut found);
+    address::deaf(spec, &mut found);
     if let Some(end) = spec.job_end {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
@@ -169,19 +177,6 @@ fn programs(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
             found.push(problem);
         }
     }
-}
-
-fn log_folder(folder: &Path) -> Option<Diagnostic> {
-    let trial = folder.join(format!(".atom-launch-{}", std::process::id()));
-    let result = fs::create_dir_all(folder).and_then(|()| fs::write(&trial, ""));
-    let _ = fs::remove_file(&trial);
-    let error = result.err()?;
-    let text = format!("log folder {} cannot be written: {error}", folder.display());
-    Some(Diagnostic::error(
-        LOG_FOLDER,
-        Place::Input("--log-dir".into()),
-        text,
-    ))
 }
 
 fn all_ports(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {

@@ -49,7 +49,7 @@ pub fn one_token(base: &str, limit: Duration) -> Result<(), String> {
 fn excerpt(body: &[u8]) -> String {
     let text = String::from_utf8_lossy(body);
     let text: String = text.chars().filter(|c| !c.is_control()).take(300).collect();
-    crate::domain::secret::hide_url_passwords(&text).into_owned()
+    crate::domain::secret::hide_inside(&text).into_owned()
 }
 
 fn ask(

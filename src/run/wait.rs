@@ -85,10 +85,7 @@ fn missing(urls: &[String], last: &[Option<Answer>]) -> Vec<String> {
             let answer = answer
                 .as_ref()
                 .map_or_else(|| "no answer yet".to_owned(), Answer::to_string);
-            format!(
-                "{}: {answer}",
-                crate::domain::secret::hide_url_passwords(url)
-            )
+            format!("{}: {answer}", crate::domain::secret::hide_inside(url))
         })
         .collect()
 }

@@ -812,20 +812,6 @@ fn what_is_no_url_is_wrong_usage_and_not_an_endpoint_that_never_came() {
 }
 
 #[test]
-fn gpus_are_named_once_each_where_workers_share_a_node() {
-    let job = |devices: &str, error: &str| {
-        Test::new("plan --model M --model-dir /m --nodes a --layout packed --prefill-workers 1 --decode-workers 1 --tp 1")
-            .models("M: {}")
-            .env("HIP_VISIBLE_DEVICES", devices)
-            .status(2)
-            .stderr(format!("error[invalid-setting]: variable HIP_VISIBLE_DEVICES {error}\n  = help: name each GPU of the node once: `HIP_VISIBLE_DEVICES=0,1,2,3`\natom-launch: 1 error; there is no plan\n"))
-            .run();
-    };
-    job("3,3", "names GPU 3 twice");
-    job("0,,1", "has an empty entry");
-}
-
-#[test]
 fn a_job_that_can_never_fit_is_refused_at_once() {
     let began = std::time::Instant::now();
     Test::new("plan --model M --model-dir /m --nodes a --layout packed --prefill-workers 4096 --decode-workers 4096 --tp 1")
@@ -1000,5 +986,83 @@ proptest! {
         std::fs::write(file.path(), &bytes).unwrap();
         let text = models_file::read_text(file.path().to_str().unwrap(), "models file");
         prop_assert_eq!(text.is_ok(), std::str::from_utf8(&bytes).is_ok());
+    }
+}
+
+#[test]
+fn what_other_readers_swallow_is_named() {
+    let tag = |tag: &str, line: &str, at: usize| {
+        format!(
+            "error[yaml-syntax]: tag `{tag}`: a models file has no tags\n --> models_atom.yaml:2:{}\n  |\n2 | {line}\n  | {}{}\n  |\n  = help: take it out; quotes make a value a string\natom-launch: 1 error; nothing was started\n",
+            at + 1,
+            " ".repeat(at),
+            "^".repeat(tag.len())
+        )
+    };
+    for (word, line, at) in [
+        ("!foo", "  block_size: !foo 16", 14),
+        ("!!int", "  block_size: !!int 16", 14),
+        (
+            "!!python/object:os.system",
+            "  hf_overrides: !!python/object:os.system {}",
+            16,
+        ),
+        ("!", "  hf_dir: ! x", 10),
+    ] {
+        refused(format!("Demo-8B:\n{line}\n"), &tag(word, line, at));
+    }
+    refused("Demo-8B:\n  <<: {block_size: 16, block_size: 32}\n", "error[duplicate-key]: key `block_size` is there twice; it stands first at models_atom.yaml:2:8
+ --> models_atom.yaml:2:24
+  |
+2 |   <<: {block_size: 16, block_size: 32}
+  |        ----------      ^^^^^^^^^^ second time
+  |        |
+  |        first time
+  |
+  = help: keep one of them: other YAML readers silently take the last
+atom-launch: 1 error; nothing was started
+");
+    refused(
+        "x-a: &a {block_size: 16}\nDemo-8B:\n  <<: *a\n  <<: *a\n",
+        "error[duplicate-key]: key `<<` is there twice; it stands first at models_atom.yaml:3:3
+ --> models_atom.yaml:4:3
+  |
+3 |   <<: *a
+  |   -- first time
+4 |   <<: *a
+  |   ^^ second time
+  |
+  = help: merge several with one key: `<<: [*one, *other]`
+atom-launch: 1 error; nothing was started
+",
+    );
+    for (yaml, message) in [
+        (
+            "Demo-8B: &a\n  hf_overrides: {x: *a}\n",
+            "an alias stands inside what it names",
+        ),
+        (
+            "Demo-8B:\n  <<: 5\n",
+            "`<<` takes a mapping, or a list of mappings",
+        ),
+        (
+            &format!(
+                "Demo-8B:\n  hf_overrides: {{a: {}{}}}\n",
+                "[".repeat(500),
+                "]".repeat(500)
+            ),
+            "nested deeper than 48 levels",
+        ),
+    ] {
+        let run = Test::new("check models_atom.yaml")
+            .file("models_atom.yaml", yaml)
+            .status(1)
+            .any_stdout()
+            .run();
+        let first = run.stdout.lines().next().unwrap();
+        assert_eq!(
+            first,
+            format!("error[yaml-syntax]: not readable as YAML: {message}")
+        );
     }
 }

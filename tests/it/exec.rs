@@ -217,7 +217,7 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./missing",
         127,
-        "error: cannot execute ./missing: there is no such file\n  = help: name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./missing: there is no such file in [DIR]\n  = help: a relative path starts at the working directory: give the whole path\n",
     );
     failing(
         "python3",
@@ -232,12 +232,12 @@ fn an_interpreter_that_cannot_be_executed_is_126_or_127_with_a_hint() {
     failing(
         "./no-interpreter",
         126,
-        "error: cannot execute ./no-interpreter: the interpreter that its first line names does not exist\n  = help: name another with `--python PATH` or ATOM_PYTHON\n",
+        "error: cannot execute ./no-interpreter: its first line names /nowhere/python3, which does not exist\n  = help: mend the first line of ./no-interpreter\n",
     );
     failing(
         "./no-format",
         126,
-        "error: cannot execute ./no-format: Exec format error (os error 8)\n  = help: it is neither a program nor a script with `#!` in its first line\n",
+        "error: cannot execute ./no-format: it is neither a program nor a script with `#!` in its first line\n  = help: a script starts with a line such as `#!/bin/bash`\n",
     );
     failing(
         "./folder",
@@ -281,16 +281,6 @@ fn a_closed_or_broken_stdout_is_no_failure() {
     launch("")
         .args(["--dry-run"])
         .under(&["sh", "-c", "\"$@\" | true", "sh"])
-        .run();
-}
-
-#[test]
-fn a_full_disk_under_stdout_is_a_failure() {
-    launch("")
-        .args(["--dry-run"])
-        .under(&["sh", "-c", "exec \"$@\" >/dev/full", "sh"])
-        .status(74)
-        .stderr("error: cannot write to stdout: No space left on device (os error 28)\n")
         .run();
 }
 

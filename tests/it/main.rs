@@ -16,11 +16,17 @@
 mod common;
 
 mod bad_input;
+mod devices;
 mod exec;
 mod golden;
+mod ipv6;
+mod preflight;
 mod quoting;
 mod readme;
 mod recorded;
 mod resolving;
+mod secrets;
+mod settings;
 mod streams;
+mod verbose;
 mod views;

@@ -67,7 +67,7 @@ struct Words {
 fn words() -> impl Strategy<Value = Words> {
     let args = prop::collection::vec(word(), 0..60);
     let values = prop::collection::vec(word(), 0..12);
-    let path = word().prop_filter("a path", |word| !word.is_empty());
+    let path = word().prop_filter("a path", |word| !word.trim().is_empty());
     (args, values, path).prop_map(|(args, values, path)| Words { args, values, path })
 }
 

@@ -8,7 +8,7 @@ use std::process::Command;
 use atom_launch::cli::Cli;
 use clap::CommandFactory as _;
 
-use crate::common::BINARY;
+use crate::common::{BINARY, project};
 
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -140,4 +140,55 @@ fn every_file_that_the_readme_names_is_there() {
         }
     }
     assert!(checked > 4);
+}
+
+/// Which options each command has is said in one sentence, and the program keeps it.
+#[test]
+fn every_option_is_where_the_readme_says() {
+    let mut command = Cli::command();
+    command.build();
+    let options = |name: &str| -> Vec<String> {
+        let command = if name.is_empty() {
+            &command
+        } else {
+            command.find_subcommand(name).unwrap()
+        };
+        let named = command.get_arguments().filter_map(|arg| arg.get_long());
+        named.map(|long| format!("`--{long}`")).collect()
+    };
+    let has = |name: &str, option: &String| options(name).contains(option);
+    let (of_jobs, of_ranks): (Vec<_>, Vec<_>) = options("node")
+        .into_iter()
+        .filter(|option| option != "`--help`" && option != "`--dry-run`")
+        .partition(|option| has("plan", option));
+    for name in ["", "explain", "rehearse", "sbatch"] {
+        for option in &of_jobs {
+            assert!(has(name, option), "{name} lacks {option}");
+        }
+        let lives = ["rehearse", "sbatch"].contains(&name);
+        for option in &of_ranks {
+            assert_eq!(has(name, option), lives, "{name} {option}");
+        }
+    }
+    let text = fs::read_to_string(project("README.md")).unwrap();
+    let text = text.replace('\n', " ");
+    let (_, rest) = text
+        .split_once("Every option works in every command")
+        .unwrap();
+    let (_, rest) = rest
+        .split_once("`node`, `rehearse` and `sbatch` have: ")
+        .unwrap();
+    let (list, rest) = rest.split_once("; and ").unwrap();
+    let mut said: Vec<&str> = list.split(", ").collect();
+    let mut are: Vec<&str> = of_ranks.iter().map(String::as_str).collect();
+    said.sort_unstable();
+    are.sort_unstable();
+    assert_eq!(said, are);
+    assert!(rest.starts_with("`--dry-run`, which only the plain launch and `node` have."));
+    let dry = "`--dry-run`".to_owned();
+    let with: Vec<&str> = ["", "node", "plan", "explain", "rehearse", "sbatch"]
+        .into_iter()
+        .filter(|name| has(name, &dry))
+        .collect();
+    assert_eq!(with, ["", "node"]);
 }

@@ -155,7 +155,7 @@ pub(crate) const CASES: &[Case] = &[
     Case {
         name: "kv-transfer-devices",
         code: "kv-transfer",
-        args: "plan",
+        args: "plan --tp 2",
         env: &[
             TABLE,
             DEMO,

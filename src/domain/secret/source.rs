@@ -234,7 +234,13 @@ impl<'a> Reader<'a> {
             b'\\' => self.some(at..self.escaped(at)),
             b'[' | b'{' => self.some(at..self.bracketed(at)),
             _ => {
-                let end = self.until(at, b",}] \t\r\n");
+                // A header's value has two words.
+                let scheme = self.until(at, b" ");
+                let two = [&b"bearer"[..], b"basic"]
+                    .iter()
+                    .any(|name| self.text[at..scheme].eq_ignore_ascii_case(name));
+                let from = if two { self.skip(scheme, b" ") } else { at };
+                let end = self.until(from, b",}] \t\r\n");
                 let closing = outer.map_or(end, |quote| self.until(at, &[quote]));
                 self.some(at..end.min(closing))
             }
@@ -399,6 +405,7 @@ mod tests {
             "  flags: \"--api-key 'S S' --b\"",
             "# don't\n  env: \"A_KEY=S B=1\"",
             "A_KEY: \"S",
+            "  flags: \"-H 'Authorization: bearer S' --b\"",
         ] {
             let masked = mask_source(text);
             assert_eq!(masked.len(), text.len());

@@ -9,6 +9,7 @@ use super::{
 };
 use crate::domain::json;
 use crate::domain::models::{JsonText, Number, NumberList, Pair, Pairs, Text, Words};
+use crate::domain::secret;
 use crate::domain::source::{Located, Span};
 
 /// A type that a field's node can be read as. `None`: absent, or wrong and reported.
@@ -62,7 +63,8 @@ impl Reader<'_> {
     /// `NAME=VALUE` in one word.
     fn pair(&mut self, field: &str, word: &Located<String>) -> Option<Pair> {
         let Some((name, value)) = word.value.split_once('=') else {
-            let message = format!("`{}` in `{field}` is no `NAME=VALUE`", visible(&word.value));
+            let quoted = self.quoted(&word.value, word.span);
+            let message = format!("`{quoted}` in `{field}` is no `NAME=VALUE`");
             self.error(
                 BAD_PAIR,
                 word.span,
@@ -73,6 +75,15 @@ impl Reader<'_> {
             return None;
         };
         self.named(field, name, value.to_owned(), word.span)
+    }
+
+    /// A word for a message: stars where its snippet has some, since it stands behind a secret's name.
+    fn quoted(&self, text: &str, span: Span) -> String {
+        if self.file.hides(span) {
+            secret::MASK.to_owned()
+        } else {
+            visible(text).into_owned()
+        }
     }
 
     fn named(&mut self, field: &str, name: &str, value: String, span: Span) -> Option<Pair> {

@@ -5,8 +5,8 @@
 mod dialect;
 mod fields;
 mod numbers;
+mod twice;
 
-use std::collections::HashMap;
 use std::fs::File;
 use std::io::Read as _;
 
@@ -108,7 +108,10 @@ pub fn load(name: impl Into<String>, text: String, origin: Origin) -> Loaded {
         notes: Diagnostics::default(),
     };
     let entries = match yaml::read(&file.text) {
-        Ok(root) => reader.top(&root),
+        Ok(root) => {
+            reader.swallowed();
+            reader.top(&root)
+        }
         Err(fault) => {
             reader.syntax(&fault);
             Vec::new()
@@ -199,60 +202,6 @@ impl Reader<'_> {
             _ => format!("not readable as YAML: {}", fault.message),
         };
         self.error(YAML_SYNTAX, Span::new(at, end), message, "", help);
-    }
-
-    /// Report keys that occur twice; keep the first of each.
-    fn unique<'n>(
-        &mut self,
-        pairs: &'n [(Key, Node)],
-        code: Code,
-        what: &str,
-    ) -> Vec<&'n (Key, Node)> {
-        let mut first: HashMap<&str, Span> = HashMap::with_capacity(pairs.len());
-        let mut kept = Vec::with_capacity(pairs.len());
-        for pair in pairs {
-            let Key { name, span } = &pair.0;
-            match first.get(name.as_str()) {
-                None => {
-                    first.insert(name, *span);
-                    kept.push(pair);
-                }
-                // In a template that is merged it was found before.
-                Some(_)
-                    if self
-                        .found
-                        .0
-                        .iter()
-                        .any(|one| one.code == code && one.place == Place::File(*span)) => {}
-                Some(earlier) => {
-                    let place = self.file.place(*earlier);
-                    self.found.0.push(
-                        Diagnostic::error(
-                            code,
-                            Place::File(*span),
-                            format!("{what} `{name}` is there twice; it stands first at {place}"),
-                        )
-                        .label("second time")
-                        .also(*earlier, "first time")
-                        .help("keep one of them: other YAML readers silently take the last"),
-                    );
-                }
-            }
-        }
-        kept
-    }
-
-    /// Report keys that occur twice anywhere in a template: once it is merged, only one of them is left to be seen.
-    fn unique_below(&mut self, node: &Node) {
-        match &node.kind {
-            NodeKind::Mapping(pairs) => {
-                for (_, below) in self.unique(pairs, DUPLICATE_KEY, "key") {
-                    self.unique_below(below);
-                }
-            }
-            NodeKind::Sequence(items) => items.iter().for_each(|item| self.unique_below(item)),
-            NodeKind::Null | NodeKind::Bool(_) | NodeKind::Number | NodeKind::Text(_) => {}
-        }
     }
 
     fn top(&mut self, root: &Node) -> Vec<ModelEntry> {

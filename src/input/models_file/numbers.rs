@@ -35,7 +35,9 @@ fn decimal(text: &str) -> Result<f64, String> {
     let leading_zero =
         text.len() > 1 && text.starts_with('0') && text.as_bytes()[1].is_ascii_digit();
     match text.parse::<f64>() {
-        Ok(value) if plain && !leading_zero && value.is_finite() => Ok(value),
+        Ok(value) if plain && !leading_zero && !text.starts_with('+') && value.is_finite() => {
+            Ok(value)
+        }
         _ => Err("must be a decimal number".into()),
     }
 }

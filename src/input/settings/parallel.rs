@@ -1,7 +1,7 @@
 //! Parallel mode, tensor-parallel size and speculation: settings that more than one input has a say in.
 
 use super::reader::Reader;
-use super::values::{boolean, count, index};
+use super::values::{boolean, count, index, text};
 use crate::cli::JobArgs;
 use crate::domain::codes::CONTRADICTION;
 use crate::domain::diagnostic::{Diagnostic, Place};
@@ -14,9 +14,9 @@ impl Reader<'_> {
     pub(super) fn mtp(&mut self, args: &JobArgs) -> Sourced<u32> {
         let mtp = self.read("--mtp", args.mtp.as_deref(), &["DECODE_MTP_SIZE"], index);
         let mtp = Self::or(mtp, 0);
-        let spec = self.environment.get("SPEC_DECODING");
+        let spec = self.read("SPEC_DECODING", None, &["SPEC_DECODING"], text);
         if let (Some(spec), true) = (
-            spec,
+            spec.as_ref().map(|spec| spec.value.as_str()),
             args.mtp.is_none() && self.found_nothing_about("DECODE_MTP_SIZE"),
         ) {
             let wants = !matches!(
@@ -59,26 +59,23 @@ impl Reader<'_> {
             "DECODE_ENABLE_EP",
             "DECODE_ENABLE_DP",
         );
+        let shared = Self::option("--mode", args.mode);
         ByRole {
-            prefill: self.mode(args.mode, prefill),
-            decode: self.mode(args.mode, decode),
-            standalone: self.mode(args.mode, ("--mode", None, "ENABLE_EP", "ENABLE_DP")),
+            prefill: self.mode(shared.as_ref(), prefill),
+            decode: self.mode(shared.as_ref(), decode),
+            standalone: self.mode(shared.as_ref(), ("--mode", None, "ENABLE_EP", "ENABLE_DP")),
         }
     }
 
     /// `--<role>-mode`, else `--mode`, else the two switches, else tp.
     fn mode(
         &mut self,
-        shared: Option<Mode>,
+        shared: Option<&Sourced<Mode>>,
         (option, own, ep_name, dp_name): (&'static str, Option<Mode>, &'static str, &'static str),
     ) -> Sourced<Mode> {
         let ep = self.read(ep_name, None, &[ep_name], boolean);
         let dp = self.read(dp_name, None, &[dp_name], boolean);
-        let from_option = own
-            .map(|mode| Sourced::new(mode, Source::CommandLine(option.into())))
-            .or_else(|| {
-                shared.map(|mode| Sourced::new(mode, Source::CommandLine("--mode".into())))
-            });
+        let from_option = Self::option(option, own).or_else(|| shared.cloned());
         let on = |value: &Option<Sourced<bool>>| value.as_ref().is_some_and(|value| value.value);
         let switches = match (on(&ep), on(&dp)) {
             (true, true) => Some((Mode::EpDp, format!("{ep_name}, {dp_name}"))),

@@ -1,15 +1,17 @@
 //! Text → value for each kind of setting. An error continues the sentence "… must be …"; none of these knows where its text is from.
 
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 
 use crate::domain::json;
 use crate::domain::topology::whole_number;
 use crate::domain::visible::visible;
 use crate::input::{hostlist, words};
 
-/// A text as it is.
-#[expect(clippy::unnecessary_wraps, reason = "one shape for all parsers")]
+/// A text as it is. Blanks alone name nothing; in a job script they come from a variable that is not set.
 pub(super) fn text(value: &str) -> Result<String, String> {
+    if value.trim().is_empty() {
+        return Err("is empty".into());
+    }
     Ok(value.to_owned())
 }
 
@@ -55,6 +57,10 @@ fn time(value: &str, least: f64) -> Result<f64, String> {
     let plain = value
         .bytes()
         .all(|byte| byte.is_ascii_digit() || byte == b'.');
+    let whole = value.split('.').next().unwrap_or_default();
+    if plain && whole.len() > 1 && whole.starts_with('0') {
+        whole_number(whole)?;
+    }
     match value.parse::<f64>() {
         Ok(seconds) if plain && seconds >= least && seconds <= 31_536_000.0 => Ok(seconds),
         _ => Err(format!(
@@ -67,7 +73,8 @@ pub(super) fn pause(value: &str) -> Result<f64, String> {
     time(value, 0.0)
 }
 
-pub(super) fn interval(value: &str) -> Result<f64, String> {
+/// A time that must pass, in seconds.
+pub fn interval(value: &str) -> Result<f64, String> {
     time(value, 0.05)
 }
 
@@ -90,6 +97,7 @@ pub(super) fn concurrency(value: &str) -> Result<Vec<u64>, String> {
     levels
 }
 
+/// Words as a shell splits them; none at all where a script joins variables that are all empty.
 pub(super) fn word_list(value: &str) -> Result<Vec<String>, String> {
     words::split(value)
         .map(|found| found.into_iter().map(|(word, _)| word).collect())
@@ -120,6 +128,20 @@ pub(super) fn size_list(value: &str) -> Result<Vec<u64>, String> {
         .collect()
 }
 
+const OF_ONE_LINK: &str =
+    "an address of one link, which no URL can carry: give one that other machines can use";
+
+/// Why an address is none at which others could reach a machine.
+fn unusable(ip: IpAddr) -> Option<&'static str> {
+    match ip {
+        _ if ip.is_unspecified() => {
+            Some("which stands for all addresses of a machine, and is none")
+        }
+        IpAddr::V6(ip) if ip.is_unicast_link_local() => Some(OF_ONE_LINK),
+        _ => None,
+    }
+}
+
 /// One address or host name.
 pub(super) fn address(value: &str) -> Result<String, String> {
     let value = value.trim();
@@ -127,8 +149,24 @@ pub(super) fn address(value: &str) -> Result<String, String> {
         .strip_prefix('[')
         .and_then(|rest| rest.strip_suffix(']'))
         .unwrap_or(value);
-    if bare.parse::<IpAddr>().is_ok() {
-        return Ok(bare.to_owned());
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        // One spelling of each, so that an address that is there twice is seen.
+        let ip = ip.to_canonical();
+        return match unusable(ip) {
+            Some(why) => Err(format!("has `{}`, {why}", visible(value))),
+            None => Ok(ip.to_string()),
+        };
+    }
+    if let Some((ip, _)) = bare.split_once('%')
+        && ip.parse::<Ipv6Addr>().is_ok()
+    {
+        return Err(format!("has `{}`, {OF_ONE_LINK}", visible(value)));
+    }
+    if value.parse::<SocketAddr>().is_ok() {
+        return Err(format!(
+            "has `{}`, an address with a port: give the address alone",
+            visible(value)
+        ));
     }
     let name = !value.is_empty()
         && value.len() <= 253
@@ -158,7 +196,7 @@ pub(super) fn node_list(value: &str) -> Result<Vec<String>, String> {
         }
         match address(item) {
             Ok(node) => nodes.push(node),
-            Err(_) if item.contains(['[', ']']) => {
+            Err(_) if item.contains(['[', ']']) && !item.contains(':') => {
                 for host in hostlist::expand(item)? {
                     nodes.push(address(&host)?);
                 }
@@ -176,8 +214,8 @@ mod tests {
     #[test]
     fn addresses_are_checked_one_by_one() {
         assert_eq!(
-            node_list("10.0.0.1, fd00::1 ,[fd00::2],n-1.x").unwrap(),
-            ["10.0.0.1", "fd00::1", "fd00::2", "n-1.x"]
+            node_list("10.0.0.1, FD00:0::1 ,[fd00::2],n-1.x,::ffff:10.0.0.2").unwrap(),
+            ["10.0.0.1", "fd00::1", "fd00::2", "n-1.x", "10.0.0.2"]
         );
         for bad in [
             "srun: job 7 queued\n10.0.0.1,10.0.0.2",
@@ -186,6 +224,13 @@ mod tests {
             "http://a",
             "a b",
             "-x",
+            "10.0.0.1:80",
+            "[::1]:80",
+            "fe80::1",
+            "fe80::1%eth0",
+            "[fe80::1%1]",
+            "::",
+            "0.0.0.0",
         ] {
             assert!(node_list(bad).is_err(), "{bad}");
         }

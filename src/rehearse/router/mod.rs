@@ -8,7 +8,7 @@ mod registry;
 mod relay;
 
 use std::io::{self, BufWriter};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
 
 use super::acting::{Acting, say};
@@ -102,7 +102,12 @@ fn route(arguments: &Arguments, acting: &Arc<Acting>) -> Result<(), String> {
     }
     let system = |error: io::Error| error.to_string();
     let stop = Stop::on(acting.stop_signals()).map_err(system)?;
-    let host = acting.own().listen_at(&arguments.host);
+    // As the router does it: host and port are one text, so that an IPv6 address stands in brackets and a name is none.
+    let place: SocketAddr = format!("{}:{}", arguments.host, arguments.port)
+        .parse()
+        .map_err(|error| format!("Invalid address: {error}"))?;
+    let host = place.ip().to_string();
+    let host = acting.own().listen_at(&host);
     let listener = http::listen(host, arguments.port).map_err(system)?;
     acting.ready();
     say(&format!("[mesh] listening on {host}:{}", arguments.port));

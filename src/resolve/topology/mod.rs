@@ -3,18 +3,21 @@
 //! Layouts and spacings are those of ATOM's own PD launcher: HTTP port + 1, handshake + tp and rendezvous + 200 per worker of a node.
 
 mod checks;
+mod devices;
 
-use crate::domain::codes::{INVALID_SETTING, PORT_USED_TWICE, TOO_FEW_GPUS};
+use crate::domain::codes::PORT_USED_TWICE;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{Layout, Settings, WorkerCounts};
 use crate::domain::topology::{Port, Role};
+use devices::Devices;
 
 /// Largest tensor-parallel size: ATOM asserts 1..8, a worker cannot span nodes.
 pub const MAX_TP: u32 = 8;
-/// First data-parallel rendezvous port (ATOM's default), and first pinned group rendezvous port.
+/// First data-parallel rendezvous port (ATOM's default).
 pub const DP_MASTER: u16 = 29500;
+/// First pinned port of a group's rendezvous.
 const DP_BASE: u16 = 29600;
 /// Distance between the rendezvous ports of two workers of a node.
 const DP_STEP: u32 = 200;
@@ -76,7 +79,8 @@ impl Placement {
     }
 }
 
-/// Place all workers; every topology error at once.
+/// Place all workers; every topology error at once. What cannot be placed right is placed all the same, so that the rest can be looked at:
+/// the placement counts only while `found` has no error.
 pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnostics) -> Placement {
     let alone = settings
         .role
@@ -158,6 +162,8 @@ fn slots(
     // Shapes are in the order of ranks, so a node's workers follow each other.
     let (mut slot, mut same_role, mut first_gpu) = (0, 0, 0);
     let mut full = false;
+    let devices = Devices::read(settings, environment, found);
+    let mut alone = Vec::new();
     // Once a node has no room, whatever else its further workers lack only follows from that.
     let mut unheard = Diagnostics::default();
     for (position, &(rank, role, index)) in shapes.iter().enumerate() {
@@ -194,10 +200,15 @@ fn slots(
             ));
         }
         let gpus = if shared && !full {
-            devices(settings, environment, role, first_gpu, &name, found)
+            devices.slice(settings, role, first_gpu, &name, found)
         } else {
             None
         };
+        // Workers of a role differ in their node only, and the variables are the same on each.
+        if !shared && !alone.contains(&role) {
+            devices.check_alone(settings, role, &name, found);
+            alone.push(role);
+        }
         full = shared && gpus.is_none();
         let offset_if_shared = |by: u32| if shared { by } else { 0 };
         made.push(Slot {
@@ -234,81 +245,12 @@ fn offset(port: Port, by: u32, worker: &str, found: &mut Diagnostics) -> Port {
     port
 }
 
-/// The worker's slice of the node's devices: of the inherited HIP_VISIBLE_DEVICES where that is set.
-fn devices(
-    settings: &Settings,
-    environment: &Environment,
-    role: Role,
-    first: u32,
-    worker: &str,
-    found: &mut Diagnostics,
-) -> Option<Vec<String>> {
-    let tp = settings.tp.get(role).value;
-    let all: Vec<String> = environment.get("HIP_VISIBLE_DEVICES").map_or_else(
-        || {
-            (0..settings.gpus_per_node.value)
-                .map(|gpu| gpu.to_string())
-                .collect()
-        },
-        |list| {
-            let named = list.split(',').map(|device| device.trim().to_owned());
-            let named: Vec<String> = named.collect();
-            check_devices(&named, found);
-            named
-        },
-    );
-    let range = first as usize..(first + tp) as usize;
-    let slice = all.get(range).map(<[String]>::to_vec);
-    if slice.is_none() {
-        let from = if environment.is_set("HIP_VISIBLE_DEVICES") {
-            "HIP_VISIBLE_DEVICES"
-        } else {
-            "--gpus-per-node"
-        };
-        found.push(
-            Diagnostic::error(
-                TOO_FEW_GPUS,
-                Place::Input(from.into()),
-                format!(
-                    "worker {worker} needs {} of its node, but {from} gives {}",
-                    if tp == 1 {
-                        format!("GPU {first}")
-                    } else {
-                        format!("GPUs {first} to {}", first + tp - 1)
-                    },
-                    all.len()
-                ),
-            )
-            .help("use smaller tensor-parallel sizes, fewer workers, or `--layout spread`"),
-        );
-    }
-    slice
-}
-
-/// Devices are shared out by their place in the list, so one that stands there twice would serve two workers.
-fn check_devices(named: &[String], found: &mut Diagnostics) {
-    let mut wrong = |message: String| {
-        let place = Place::Input("HIP_VISIBLE_DEVICES".into());
-        found.push(
-            Diagnostic::error(INVALID_SETTING, place, message)
-                .help("name each GPU of the node once: `HIP_VISIBLE_DEVICES=0,1,2,3`"),
-        );
-    };
-    for (position, device) in named.iter().enumerate() {
-        if device.is_empty() {
-            wrong("variable HIP_VISIBLE_DEVICES has an empty entry".into());
-        } else if named[..position].contains(device) {
-            wrong(format!(
-                "variable HIP_VISIBLE_DEVICES names GPU {device} twice"
-            ));
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::domain::codes::{RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES};
+    use crate::domain::codes::{
+        RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_GPUS, TOO_FEW_NODES,
+    };
     use crate::input::settings;
 
     fn placed(env: &[(&str, &str)], args: &crate::cli::JobArgs) -> (Placement, Diagnostics) {

@@ -2,6 +2,7 @@
 
 use std::net::{IpAddr, ToSocketAddrs as _};
 
+use crate::domain::command::last_value;
 use crate::domain::diagnostic::{Diagnostic, Place};
 
 use super::super::health::Target;
@@ -37,6 +38,40 @@ pub(super) fn elsewhere(spec: &NodeSpec, address: &str) -> Option<Diagnostic> {
         None => {
             let text = format!("{given}, is none of this machine's: its ports cannot be checked");
             Some(Diagnostic::warning(ADDRESS, place, text).help(has(&own)))
+        }
+    }
+}
+
+/// Processes that listen where nobody asks: at all addresses of the other kind, or at another one.
+pub(super) fn deaf(spec: &NodeSpec, found: &mut Vec<Diagnostic>) {
+    let workers = spec.workers.iter();
+    let workers = workers.map(|one| (one.name.as_str(), &one.command, &one.address, one.port));
+    let router = spec.router.iter();
+    let router = router.map(|one| ("the router", &one.command, &one.address, one.port));
+    for (name, command, address, port) in workers.chain(router) {
+        let Some(host) = last_value(&command.args, "--host").flatten() else {
+            continue;
+        };
+        let bare = host.trim_matches(['[', ']']);
+        let places = |host: &str| -> Vec<IpAddr> {
+            let places = (host, port).to_socket_addrs().into_iter().flatten();
+            places.map(|place| place.ip()).collect()
+        };
+        let (listens, asked) = (places(bare), places(address));
+        let meets = |one: &IpAddr| {
+            asked.iter().any(|other| {
+                one == other || one.is_unspecified() && one.is_ipv4() == other.is_ipv4()
+            })
+        };
+        // What cannot be resolved is said elsewhere.
+        if !listens.is_empty() && !asked.is_empty() && !listens.iter().any(meets) {
+            let text = format!(
+                "{name} listens at {host}, and is asked at {address}: it would never be heard"
+            );
+            found.push(
+                Diagnostic::error(ADDRESS, Place::Input("--host".into()), text)
+                    .help("give the nodes by addresses of one kind, IPv4 or IPv6, and no `--host` of your own"),
+            );
         }
     }
 }

@@ -129,14 +129,14 @@ class Test:
     def heard(self, name):
         return self.read("standin/" + name)
 
-    def until(self, what, condition, limit=PATIENCE):
+    def until(self, what, condition, limit=PATIENCE, pause=0.05):
         end = time.monotonic() + limit
         while True:
             value = condition()
             if value:
                 return value
             check(time.monotonic() < end, "%s does not come within %d s" % (what, limit))
-            time.sleep(0.05)
+            time.sleep(pause)
 
     def script(self, prefill, decode, *more, workload=("0",), standard=True):
         """Print a job script for these options and keep it."""
@@ -235,7 +235,8 @@ class Job:
         def over():
             shown = self.shown()
             return shown if shown.get("JobState") in STATES_OF_AN_END else None
-        return self.test.until("the end of job %s" % self.id, over, limit)
+        # Each look is a process, and many cases look at once.
+        return self.test.until("the end of job %s" % self.id, over, limit, pause=0.2)
 
     def accounted(self):
         """State of the job in what SLURM writes for `sacct -c`."""

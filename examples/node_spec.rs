@@ -5,8 +5,11 @@ use std::process::ExitCode;
 use atom_launch::exit;
 use atom_launch::input;
 use atom_launch::plan::node::NodeSpec;
+use atom_launch::run::talk;
+use tracing::level_filters::LevelFilter;
 
 fn main() -> ExitCode {
+    let speak = |usual| talk::to_stderr(input::log_level().ok().flatten().unwrap_or(usual));
     let path = std::env::args_os().nth(1).unwrap_or_default();
     let spec = std::fs::read(&path)
         .map_err(|error| error.to_string())
@@ -17,13 +20,17 @@ fn main() -> ExitCode {
         Ok(mut spec) => {
             spec.host = input::host::of_rank().host;
             spec.environment = input::environment();
-            atom_launch::run::talk::to_stderr(spec.rank, spec.quiet);
+            speak(if spec.quiet {
+                LevelFilter::WARN
+            } else {
+                LevelFilter::INFO
+            });
+            talk::of_rank(spec.rank);
             ExitCode::from(atom_launch::run::run(&spec))
         }
         Err(error) => {
-            atom_launch::run::talk::to_stderr(0, false);
+            speak(LevelFilter::INFO);
             tracing::error!("{}: {error}", path.to_string_lossy());
-            atom_launch::run::console::stderr().flush(std::time::Duration::from_secs(1));
             ExitCode::from(exit::USAGE)
         }
     }

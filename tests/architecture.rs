@@ -189,6 +189,19 @@ fn layers_name_only_those_below_them() {
 }
 
 #[test]
+fn the_map_of_the_crate_is_that_of_the_layers() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/lib.rs");
+    let text = fs::read_to_string(root).unwrap();
+    let rows = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("//! | [`"));
+    let mapped: Vec<&str> = rows.map(|row| row.split('`').next().unwrap()).collect();
+    let layers = LAYERS.iter().map(|(layer, _)| *layer);
+    let layers: Vec<&str> = layers.filter(|layer| *layer != "main").collect();
+    assert_eq!(mapped, layers);
+}
+
+#[test]
 fn every_allowed_name_is_used() {
     let mut used: BTreeSet<(String, String)> = BTreeSet::new();
     for source in sources() {

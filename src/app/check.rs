@@ -2,6 +2,7 @@
 
 use super::files::load_file;
 use super::print;
+use super::talk::tell_file;
 use crate::atom::table::Table;
 use crate::check;
 use crate::cli::{CheckArgs, CheckFormat};
@@ -47,6 +48,10 @@ pub(super) fn check_command(args: &CheckArgs) -> anyhow::Result<u8> {
         }
         return Ok(exit::USAGE);
     }
+    for side in &sides {
+        tell_file(&side.models);
+    }
+    tracing::debug!("options of the server: {}", table.options().len());
     let mut neutral = Neutral::new(&input::neutral_settings());
     let checked: Vec<render::check::Checked> = sides
         .into_iter()

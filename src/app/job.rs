@@ -1,6 +1,7 @@
 //! A job as it was read: environment, settings, models file, and what is wrong with them.
 
 use super::report;
+use super::talk::tell_file;
 use crate::check;
 use crate::cli::JobArgs;
 use crate::domain::codes::{
@@ -48,7 +49,10 @@ impl Job {
         let mut findings = Diagnostics::default();
         if let Some(path) = env_file {
             match models_file::read_text(path, "env file") {
-                Ok(text) => input::env_file::overlay(path, &text, &mut environment, &mut findings),
+                Ok(text) => {
+                    tracing::debug!("env file {path}: {} bytes", text.len());
+                    input::env_file::overlay(path, &text, &mut environment, &mut findings);
+                }
                 Err(problem) => findings.push(problem),
             }
         }
@@ -74,7 +78,7 @@ impl Job {
                 return Err(exit::USAGE);
             }
         };
-        tracing::debug!(file = %loaded.models.file.name, models = loaded.models.entries.len(), "models file read");
+        tell_file(&loaded.models);
         findings.extend(loaded.diagnostics.clone());
         Ok(Self {
             environment,
@@ -159,6 +163,8 @@ impl Job {
             &self.environment,
             needs_address,
         );
+        tracing::debug!("model path {}: {}", path.value, folder.in_words());
+        tracing::debug!("this host: {}", facts.in_words());
         let mut placement = topology::place(&self.settings, &self.environment, &mut self.findings);
         if self.from_elsewhere && placement.ranks > 1 {
             placement.here = None;

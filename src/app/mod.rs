@@ -7,6 +7,7 @@ mod node;
 mod rehearse;
 mod sbatch;
 mod shell;
+mod talk;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -24,6 +25,7 @@ use crate::resolve::own::own_worker;
 use crate::run::exec;
 use check::check_command;
 use job::Job;
+use talk::talk_as_asked;
 
 /// Nothing happened before this failure.
 const NOTHING_STARTED: &str = "nothing was started";
@@ -47,6 +49,7 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
             );
         }
     };
+    talk_as_asked(&cli);
     let outcome = match cli.command {
         None => launch(&cli.launch),
         Some(Command::Node(args)) => node::node_command(&args),
@@ -78,23 +81,6 @@ fn ended(outcome: anyhow::Result<u8>) -> ExitCode {
     }))
 }
 
-/// Events of `tracing` on stderr, one short line each.
-fn talk(verbose: u8, quiet: bool) {
-    let level = match (quiet, verbose) {
-        (true, _) | (false, 0) => tracing::Level::WARN,
-        (false, 1) => tracing::Level::INFO,
-        (false, _) => tracing::Level::DEBUG,
-    };
-    // A second subscriber can only come from a test that runs two commands in one process.
-    let _ = tracing_subscriber::fmt()
-        .with_max_level(level)
-        .with_writer(std::io::stderr)
-        .without_time()
-        .with_target(false)
-        .with_ansi(false)
-        .try_init();
-}
-
 /// Print findings; `true` when the command must stop.
 fn report(
     findings: &Diagnostics,
@@ -116,7 +102,6 @@ fn report(
 
 /// `atom-launch [options] [-- ARGS…]`
 fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
-    talk(args.job.verbose, args.job.quiet);
     let mut job = match Job::read(&args.job, &args.trailing, None, NOTHING_STARTED) {
         Ok(job) => job,
         Err(code) => return Ok(code),
@@ -148,6 +133,7 @@ fn launch(args: &LaunchArgs) -> anyhow::Result<u8> {
     if !args.job.quiet {
         render::to_stderr(&render::banner::text(&plan, worker));
     }
+    talk::tell_origins(worker, &job.loaded.models.file.name);
     if args.dry_run || job.settings.dry_run.value {
         let text = render::command::text(&worker.command, args.format);
         render::to_stdout(text.as_bytes())?;
@@ -172,7 +158,6 @@ fn print(text: &str) -> anyhow::Result<u8> {
 
 /// `atom-launch plan`
 fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
-    talk(args.job.verbose, args.job.quiet);
     let env_file = args.env_file.env_file.as_deref();
     let mut job = match Job::read(&args.job, &[], env_file, "there is no plan") {
         Ok(job) => job,
@@ -194,6 +179,10 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
         .as_ref()
         .and(job.settings.rank.as_ref())
         .map(|rank| rank.value);
+    let shown = plan.workers.iter();
+    for worker in shown.filter(|worker| only.is_none_or(|rank| rank == worker.rank)) {
+        talk::tell_origins(worker, &job.loaded.models.file.name);
+    }
     print(&match args.format {
         PlanFormat::Text => render::plan::text(&plan, only),
         PlanFormat::Json => render::pretty(&render::plan::as_json(&plan, only)),
@@ -203,7 +192,6 @@ fn plan_command(args: &PlanArgs) -> anyhow::Result<u8> {
 
 /// `atom-launch explain`
 fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
-    talk(args.job.verbose, args.job.quiet);
     let env_file = args.env_file.env_file.as_deref();
     let mut job = match Job::read(&args.job, &[], env_file, "nothing can be explained") {
         Ok(job) => job,

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::job::Job;
+use super::talk::tell_origins;
 use super::{NOTHING_STARTED, print};
 use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
 use crate::domain::codes::NO_ADDRESSES;
@@ -73,7 +74,10 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
             render::to_stderr(&render::banner::text(&plan, worker));
         }
     }
-    talk::to_stderr(spec.rank, spec.quiet);
+    for worker in plan.workers_of(rank) {
+        tell_origins(worker, &job.loaded.models.file.name);
+    }
+    talk::of_rank(spec.rank);
     Ok(run::run(&spec))
 }
 

@@ -3,8 +3,8 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
+use super::NOTHING_STARTED;
 use super::job::Job;
-use super::{NOTHING_STARTED, talk};
 use crate::cli::{JobArgs, RehearseArgs};
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::Environment;
@@ -63,7 +63,6 @@ impl Voice for Stderr {
 
 /// `atom-launch rehearse [options] [-- WORKLOAD…]`
 pub(super) fn rehearse_command(args: &RehearseArgs, words: &[OsString]) -> anyhow::Result<u8> {
-    talk(args.job.verbose, args.job.quiet);
     let (environment, mut findings) = Job::surroundings(args.env_file.env_file.as_deref());
     findings.extend(read_life(&args.life, &environment).1);
     let reader = Reader {

@@ -1,5 +1,10 @@
 //! What looks at models files.
 
+#![expect(
+    rustdoc::broken_intra_doc_links,
+    reason = "in help texts, brackets name the variable that stands behind an option"
+)]
+
 use clap::{Args, ValueEnum};
 
 use super::job::ModelsFileArgs;
@@ -38,6 +43,9 @@ pub struct CheckArgs {
     /// Check against ATOM's main branch as of a day, YYYY-MM-DD (UTC), such as an image's date.
     #[arg(long, value_name = "DATE", conflicts_with = "server_help")]
     pub atom_date: Option<String>,
+    /// Say on stderr what was read [ATOM_LAUNCH_LOG].
+    #[arg(short, long, action = clap::ArgAction::Count)]
+    pub verbose: u8,
     /// Explain a kind of finding, or list them all.
     #[arg(long, value_name = "CODE", num_args = 0..=1, default_missing_value = "all", conflicts_with_all = ["files", "server_help", "atom_date"])]
     pub explain: Option<String>,

@@ -364,7 +364,7 @@ pub struct JobArgs {
     /// Only warnings and errors on stderr.
     #[arg(short, long, help_heading = "Output")]
     pub quiet: bool,
-    /// Say more on stderr; twice for details.
+    /// Say on stderr what was read, where settings come from, which lost, what happens to processes; twice: everything [ATOM_LAUNCH_LOG].
     #[arg(short, long, action = clap::ArgAction::Count, help_heading = "Output")]
     pub verbose: u8,
 }

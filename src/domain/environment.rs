@@ -82,6 +82,23 @@ pub struct HostFacts {
     pub rdma_devices: Vec<String>,
 }
 
+impl HostFacts {
+    /// In words.
+    pub fn in_words(&self) -> String {
+        let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none".into());
+        let devices = match self.rdma_devices.as_slice() {
+            [] => "none".to_owned(),
+            some => some.join(", "),
+        };
+        format!(
+            "route out {}, mooncake {}, ROCm libraries {}, RDMA devices {devices}",
+            or_none(&self.route_address),
+            or_none(&self.mooncake_dir),
+            or_none(&self.rocm_lib)
+        )
+    }
+}
+
 /// What a rank's record and its log folder need to know of the host and of the moment.
 #[derive(Debug, Clone, Default)]
 pub struct RankFacts {
@@ -102,4 +119,15 @@ pub enum ModelFolder {
     Snapshot(String),
     /// A hub cache folder in which no single snapshot can be chosen; the reason.
     Unclear(String),
+}
+
+impl ModelFolder {
+    /// In words.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::Plain => "no hub cache folder".to_owned(),
+            Self::Snapshot(path) => format!("a hub cache folder, its snapshot {path}"),
+            Self::Unclear(why) => format!("a hub cache folder: {why}"),
+        }
+    }
 }

@@ -189,6 +189,16 @@ pub enum Origin {
     },
 }
 
+impl Origin {
+    /// In words: `built-in`, or the path and what named it.
+    pub fn in_words(&self) -> String {
+        match self {
+            Self::BuiltIn => "built-in".to_owned(),
+            Self::Path { path, named_by } => format!("{path} ({named_by})"),
+        }
+    }
+}
+
 /// A whole models file.
 #[derive(Debug)]
 pub struct ModelsFile {

@@ -8,7 +8,7 @@ use super::source::{Position, Span};
 pub enum Source {
     /// An option of the command line, by its name (`--mtp`; `--` for words after the separator).
     CommandLine(String),
-    /// An environment variable, by its name.
+    /// An environment variable, by its name; `A, B` where two switches together say something.
     Environment(String),
     /// A field of the models file.
     ModelsFile {

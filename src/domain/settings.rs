@@ -25,20 +25,20 @@ impl<T> ByRole<T> {
     }
 }
 
-/// A tuning number: command line > models file > environment > default.
+/// A tuning number: command line > models file > environment > default. The order is kept in `resolve/tuning.rs`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tuning {
-    /// `--block-size`
+    /// `--block-size`: tokens in a block of the KV cache.
     BlockSize,
-    /// `--gpu-memory-utilization`
+    /// `--gpu-memory-utilization`: fraction of a GPU's memory, above 0 and at most 1.
     MemFracStatic,
-    /// `--max-num-seqs`
+    /// `--max-num-seqs`: sequences in a batch.
     MaxNumSeqs,
-    /// `--max-model-len`
+    /// `--max-model-len`: tokens of a sequence, prompt and answer together.
     MaxModelLen,
-    /// `--max-num-batched-tokens`
+    /// `--max-num-batched-tokens`: tokens of all sequences in a step.
     MaxNumBatchedTokens,
-    /// `--scheduler-delay-factor`
+    /// `--scheduler-delay-factor`: a plain factor, without a unit.
     SchedulerDelayFactor,
 }
 
@@ -55,7 +55,7 @@ pub struct TuningSpec {
     pub variable: &'static str,
     /// The server's flag.
     pub flag: &'static str,
-    /// Default; `None` leaves the flag out.
+    /// What the launcher passes where nobody says otherwise; `None` leaves the flag out, and the server has its own default.
     pub default: Option<&'static str>,
 }
 
@@ -111,7 +111,8 @@ pub const TUNING: [TuningSpec; 6] = [
     },
 ];
 
-/// What command line and environment say of a tuning number; the models file comes between the two.
+/// What command line and environment say of a tuning number; the models file comes between the two. Both stay text, checked against the
+/// number's range: `0.90` reaches the server as it was written.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TuningInput {
     /// From the command line.
@@ -190,9 +191,9 @@ pub struct Ports {
 /// How a rank lives: what `node` needs besides the job. Times are in seconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LifeSettings {
-    /// `--log-dir`; `None` leaves the choice to the default rule.
+    /// `--log-dir`; `None` leaves the choice to the rule in `resolve/node.rs`.
     pub log_dir: Option<Sourced<String>>,
-    /// `--collect-logs`
+    /// `--collect-logs`: folder into which logs are copied at the end; `None` copies nothing.
     pub collect_logs: Option<Sourced<String>>,
     /// `--poll-interval`
     pub poll_interval: Sourced<f64>,
@@ -200,7 +201,7 @@ pub struct LifeSettings {
     pub smoke_timeout: Sourced<f64>,
     /// `--engine-death-grace`
     pub engine_death_grace: Sourced<f64>,
-    /// `--workload-timeout`
+    /// `--workload-timeout`; `None` is no limit.
     pub workload_timeout: Option<Sourced<f64>>,
     /// `--linger`
     pub linger: Sourced<f64>,
@@ -221,7 +222,7 @@ pub struct Settings {
     pub role: Option<Sourced<Role>>,
     /// `--rank`
     pub rank: Option<Sourced<u32>>,
-    /// SLURM_NODEID: which node of the step this is.
+    /// SLURM_NODEID: which node of the step this is, from 0. Known only in a step of a job with a topology.
     pub step_node: Option<Sourced<u32>>,
     /// `--worker`: which of several workers on this node.
     pub worker: Option<Sourced<u32>>,
@@ -231,7 +232,7 @@ pub struct Settings {
     pub layout: Sourced<Layout>,
     /// Parallel mode of each role.
     pub mode: ByRole<Sourced<Mode>>,
-    /// Tensor-parallel size of each role.
+    /// Tensor-parallel size of each role: GPUs of a worker.
     pub tp: ByRole<Sourced<u32>>,
     /// `--gpus-per-node`
     pub gpus_per_node: Sourced<u32>,
@@ -249,7 +250,7 @@ pub struct Settings {
     pub model_path: Option<Sourced<String>>,
     /// Speculative tokens a step.
     pub mtp: Sourced<u32>,
-    /// Concurrency levels of the benchmark.
+    /// Concurrency levels of the benchmark: requests at a time.
     pub concurrency: Option<Sourced<Vec<u64>>>,
     /// Ports.
     pub ports: Ports,
@@ -259,7 +260,7 @@ pub struct Settings {
     pub kv_cache_flags: Option<Sourced<Vec<String>>>,
     /// KV_CACHE_DTYPE, which decides nothing.
     pub kv_cache_dtype: Option<Sourced<String>>,
-    /// `--cudagraph-capture-sizes`
+    /// `--cudagraph-capture-sizes`: batch sizes in sequences.
     pub capture_sizes: Option<Sourced<Vec<u64>>>,
     /// `--decode-max-num-seqs`
     pub decode_max_num_seqs: Option<Sourced<String>>,
@@ -271,9 +272,9 @@ pub struct Settings {
     pub trailing_args: Vec<String>,
     /// `--prefix-caching`
     pub prefix_caching: Option<Sourced<bool>>,
-    /// KV-transfer configuration in place of the generated one.
+    /// KV-transfer configuration in place of the generated one: the text of a JSON object, passed on byte for byte.
     pub kv_transfer: ByRole<Option<Sourced<String>>>,
-    /// `--env`
+    /// `--env`: names with values, each name once.
     pub env: Vec<(String, String)>,
     /// `--python`
     pub python: Sourced<String>,
@@ -283,9 +284,9 @@ pub struct Settings {
     pub router_policy: Sourced<String>,
     /// `--router-args`
     pub router_args: Option<Sourced<Vec<String>>>,
-    /// WAIT_SERVER_TIMEOUT, seconds.
+    /// `--wait-server-timeout`, seconds from the start of the servers.
     pub wait_server: Sourced<u64>,
-    /// WAIT_ROUTER_TIMEOUT, seconds.
+    /// `--wait-router-timeout`, seconds from the start of the router.
     pub wait_router: Sourced<u64>,
     /// Parent folder of the workers' caches in packed layouts.
     pub worker_cache: Sourced<String>,

@@ -10,17 +10,40 @@ pub mod signals;
 pub mod words;
 mod yaml;
 
+use tracing::level_filters::LevelFilter;
+
 use crate::cli::JobArgs;
 use crate::domain::codes::UNREADABLE_FILE;
 use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
 use crate::domain::environment::Environment;
 use crate::domain::models::Origin;
 use crate::domain::settings::Settings;
+use crate::domain::visible::visible;
 use models_file::{BUILT_IN, BUILT_IN_NAME, Loaded};
+
+/// How much is said on standard error, where no option says so. No setting of a job: its script leaves it as the submitting shell has it.
+const LOG_VARIABLE: &str = "ATOM_LAUNCH_LOG";
 
 /// The environment, copied once.
 pub fn environment() -> Environment {
     Environment::new(std::env::vars_os())
+}
+
+/// The level that ATOM_LAUNCH_LOG asks for; `Err` is what is wrong with it.
+pub fn log_level() -> Result<Option<LevelFilter>, String> {
+    let value = std::env::var_os(LOG_VARIABLE).unwrap_or_default();
+    match value.to_string_lossy().as_ref() {
+        "" => Ok(None),
+        "error" => Ok(Some(LevelFilter::ERROR)),
+        "warning" => Ok(Some(LevelFilter::WARN)),
+        "info" => Ok(Some(LevelFilter::INFO)),
+        "debug" => Ok(Some(LevelFilter::DEBUG)),
+        "trace" => Ok(Some(LevelFilter::TRACE)),
+        other => Err(format!(
+            "variable {LOG_VARIABLE} must be one of error, warning, info, debug, trace, found `{}`",
+            visible(other)
+        )),
+    }
 }
 
 /// The settings of a job that gives none but a model folder and an address: every default, on any machine.
@@ -30,7 +53,9 @@ pub fn neutral_settings() -> Settings {
         host_ip: Some("HOST_IP".into()),
         ..JobArgs::default()
     };
-    settings::read(&args, &Environment::default()).0
+    // They are nobody's: where they come from would only mislead.
+    let silent = tracing::subscriber::NoSubscriber::default();
+    tracing::subscriber::with_default(silent, || settings::read(&args, &Environment::default()).0)
 }
 
 /// Find and load the models file: `--models-file`, `ATOM_MODELS_FILE`, `$ATOM_WS_PATH/models_atom.yaml`, built-in.

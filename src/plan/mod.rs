@@ -18,7 +18,7 @@ pub struct ModelsOrigin {
     pub origin: Origin,
     /// Name that messages use.
     pub name: String,
-    /// SHA-256 of the file, hexadecimal.
+    /// SHA-256 of the file's bytes, lower-case hexadecimal.
     pub sha256: String,
 }
 
@@ -48,7 +48,7 @@ pub struct WorkerPlan {
     pub node: Option<String>,
     /// Parallel mode.
     pub mode: Sourced<Mode>,
-    /// Tensor-parallel size as on the command line.
+    /// Tensor-parallel size: the GPUs of the worker, also where data-parallel attention makes ranks of them.
     pub tp: Sourced<u32>,
     /// HTTP port.
     pub port: Sourced<Port>,
@@ -58,11 +58,11 @@ pub struct WorkerPlan {
     pub dp_master: Option<Port>,
     /// Pinned port of the group rendezvous, where several workers share a node.
     pub dp_base: Option<Port>,
-    /// Devices it is confined to, where several workers share a node; else it sees all.
+    /// Devices it is confined to, where several workers share a node: entries of HIP_VISIBLE_DEVICES, else numbers from 0. `None`: it sees all.
     pub gpus: Option<Vec<String>>,
     /// Address that it announces for KV transfer.
     pub host_ip: Option<Sourced<String>>,
-    /// `--model`.
+    /// `--model`: a folder, the snapshot of a hub cache folder, or a hub id.
     pub model_path: Sourced<String>,
     /// Speculative decoding.
     pub speculation: Option<Speculation>,

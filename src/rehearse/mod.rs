@@ -14,6 +14,7 @@ pub mod conduct;
 pub mod faults;
 pub mod helpers;
 pub mod http;
+mod notices;
 pub mod router;
 pub mod run;
 pub mod scene;

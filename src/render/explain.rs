@@ -29,6 +29,22 @@ pub fn text(rows: &[Row], file: &str) -> String {
     table::aligned(&lines)
 }
 
+/// The same of one row in a line: `--block-size 64 from environment BLOCK_SIZE, instead of 16 from default`.
+pub fn line(row: &Row, file: &str) -> String {
+    let between = match (row.variable, row.value.is_empty()) {
+        (true, _) => "=",
+        (false, false) => " ",
+        (false, true) => "",
+    };
+    let (value, source) = (shown(&row.value), row.source.in_words(file));
+    let mut line = format!("{}{between}{value} from {source}", row.name);
+    for lost in &row.shadowed {
+        let (value, source) = (shown(&lost.value), lost.source.in_words(file));
+        line.push_str(&format!(", instead of {value} from {source}"));
+    }
+    line
+}
+
 fn shown(value: &str) -> String {
     let one_line: String = value
         .chars()

@@ -14,7 +14,7 @@ use crate::domain::topology::{Mode, Role};
 const AGENTIC: &str = "-AgentX";
 const PLAIN: &str = "-DI";
 
-/// The entry of the job's model: its variant first, then the name itself.
+/// The entry of the job's model: its variant first, then the name itself. An error where no model is named, or the file has none of that name.
 pub fn entry<'a>(
     models: &'a ModelsFile,
     settings: &Settings,

@@ -75,7 +75,7 @@ fn required_options(mode: Mode) -> &'static [&'static str] {
     }
 }
 
-/// Why an entry cannot run a role in a mode.
+/// Why an entry cannot run a role in a mode: no flags for it, or flags that do not do what the mode means. `None`: it can.
 pub fn mode_problem(entry: &ModelEntry, role: Role, mode: Mode) -> Option<Diagnostic> {
     let model = &entry.name.value;
     let (used, displaced) = mode_field(entry, role, mode);

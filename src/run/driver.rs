@@ -4,6 +4,7 @@
 mod cause;
 mod closing;
 mod probes;
+mod tell;
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -174,7 +175,9 @@ impl<'a> Driver<'a> {
         loop {
             while let Some(event) = events.pop_front() {
                 let now = self.clock.at(Instant::now());
+                self.tell_event(&event);
                 for action in self.machine.step(now, event) {
+                    self.tell_action(&action);
                     self.perform(action, now, &mut events);
                 }
                 if let Some(outcome) = self.outcome.take() {

@@ -72,6 +72,7 @@ fn execute(command: &Command, variables: &Environment) -> io::Result<Infallible>
     )?;
     let mut denied = None;
     for candidate in candidates(program, variables.raw("PATH")) {
+        tracing::debug!("become {}", candidate.display());
         match nix::unistd::execve(&c_string(candidate)?, &argv, &environ) {
             Ok(never) => return Ok(never),
             Err(Errno::ENOENT | Errno::ENOTDIR) => {}

@@ -5,6 +5,7 @@
 //! ended (or given up as unkillable, and said so) and exactly one [`Action::Finish`].
 
 mod ending;
+mod routed;
 mod waiting;
 mod watched;
 

@@ -28,4 +28,5 @@ mod resolving;
 mod secrets;
 mod settings;
 mod streams;
+mod verbose;
 mod views;

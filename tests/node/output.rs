@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Read as _;
 use std::process::Stdio;
 
+use nix::sys::signal::Signal;
 use serde_json::json;
 
 use crate::harness::{Rank, launcher};
@@ -263,4 +264,46 @@ fn a_log_folder_that_cannot_be_written_is_found_before_the_start() {
     assert_eq!(end.code, 2);
     assert!(end.stderr.contains("blocked/logs"), "{}", end.stderr);
     assert!(!rank.path("server").exists());
+}
+
+#[test]
+fn every_process_event_signal_and_answer_is_told_where_it_is_asked_for() {
+    let mut rank = Rank::leader();
+    rank.workload(&json!({}));
+    let command = [launcher().to_string_lossy().into_owned()];
+    rank.start_below(&command, |command| {
+        command.env("ATOM_LAUNCH_LOG", "trace");
+    });
+    rank.await_stderr("phase workload");
+    rank.signal(Signal::SIGTERM);
+    let end = rank.end();
+    // `atom-launch 10:44:00.123Z rank 0: …`, the process ids left out.
+    let said: Vec<String> = end
+        .stderr
+        .lines()
+        .filter_map(|line| {
+            let (head, text) = line.split_once(" rank 0: ")?;
+            assert_eq!(head.len(), "atom-launch 10:44:00.123Z".len(), "{line}");
+            let pid = text.split(['(', ')']).nth(1).unwrap_or_default();
+            let is_pid = pid.starts_with("process ");
+            Some(if is_pid {
+                text.replace(pid, "process N")
+            } else {
+                text.to_owned()
+            })
+        })
+        .collect();
+    let place = &rank.spec["workers"][0];
+    let address = format!("{}:{}", place["address"].as_str().unwrap(), place["port"]);
+    for line in [
+        "debug: phase servers".to_owned(),
+        format!("trace: prefill-0 at {address}: ready"),
+        "debug: received SIGTERM".to_owned(),
+        "debug: phase teardown".to_owned(),
+        "debug: SIGTERM to the group of workload (process N)".to_owned(),
+        "debug: SIGTERM to prefill-0 (process N)".to_owned(),
+        "debug: prefill-0 (process N): ended with code 0".to_owned(),
+    ] {
+        assert!(said.contains(&line), "{line}\n{}", end.stderr);
+    }
 }

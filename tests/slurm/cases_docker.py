@@ -142,7 +142,8 @@ def containers_that_lose_their_client_are_removed(test):
         # As when a step is killed hard: the batch script lives on.
         must("scancel", "--signal=KILL", job.id + ".0", env=test.env)
         text = end(job, nodes, "FAILED", "137:0")
-        in_order(text, "no end recorded", "no end recorded")
+        # At least of one: srun may tell the other to end before its KILL comes.
+        in_order(text, "no end recorded")
 
 
 @case(2)

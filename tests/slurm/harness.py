@@ -259,6 +259,12 @@ class Job:
         with open(os.path.join(self.logs(attempt), "launch-rank%d.json" % rank)) as handle:
             return json.load(handle)
 
+    def ended_with(self, rank, outcome, reason, attempt=""):
+        """What a rank's record says of its end. Its lines need not all be in the output: srun stops listening to ranks that it ends."""
+        self.test.until("the end of rank %d" % rank, lambda: self.record(rank, attempt)["outcome"] != "running")
+        record = self.record(rank, attempt)
+        check((record["outcome"], record["reason"]) == (outcome, reason), "rank %d: %s, %s" % (rank, record["outcome"], record["reason"]))
+
     def report(self):
         return must(BED["program"], "report", self.logs())
 

@@ -123,6 +123,16 @@ impl<'a> View<'a> {
         Diagnostic::error(code, self.place(dest), message)
     }
 
+    /// An error whose sentence begins with the option and where it stands.
+    fn refuse(&self, code: Code, dest: &str, what: &str) -> Diagnostic {
+        let flag = dest.replace('_', "-");
+        self.error(
+            code,
+            dest,
+            format!("`--{flag}`{} {what}", self.within(dest)),
+        )
+    }
+
     fn warning(&self, code: Code, dest: &str, message: impl Into<String>) -> Diagnostic {
         Diagnostic::warning(code, self.place(dest), message)
     }

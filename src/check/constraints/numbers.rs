@@ -20,14 +20,8 @@ fn ranges(view: &View<'_>, found: &mut Diagnostics) {
         .float("gpu_memory_utilization")
         .filter(|fraction| !(*fraction > 0.0 && *fraction <= 1.0))
     {
-        let within = view.within("gpu_memory_utilization");
-        found.push(view.error(
-            codes::OUT_OF_RANGE,
-            "gpu_memory_utilization",
-            format!(
-                "`--gpu-memory-utilization`{within} must be above 0 and at most 1, found {fraction}"
-            ),
-        ));
+        let what = format!("must be above 0 and at most 1, found {fraction}");
+        found.push(view.refuse(codes::OUT_OF_RANGE, "gpu_memory_utilization", &what));
     }
     for dest in [
         "max_num_seqs",
@@ -36,40 +30,18 @@ fn ranges(view: &View<'_>, found: &mut Diagnostics) {
         "max_model_len",
     ] {
         if let Some(number) = view.int(dest).filter(|number| *number < 1) {
-            found.push(view.error(
-                codes::OUT_OF_RANGE,
-                dest,
-                format!(
-                    "`--{}`{} must be at least 1, found {number}",
-                    dest.replace('_', "-"),
-                    view.within(dest)
-                ),
-            ));
+            let what = format!("must be at least 1, found {number}");
+            found.push(view.refuse(codes::OUT_OF_RANGE, dest, &what));
         }
     }
-    {
-        let dest = "server_port";
-        if let Some(port) = view.int(dest).filter(|port| !(1..=65535).contains(port)) {
-            found.push(view.error(
-                codes::OUT_OF_RANGE,
-                dest,
-                format!(
-                    "`--{}`{} must be a port, found {port}",
-                    dest.replace('_', "-"),
-                    view.within(dest)
-                ),
-            ));
-        }
+    let port = view.int("server_port");
+    if let Some(port) = port.filter(|port| !(1..=65535).contains(port)) {
+        let what = format!("must be a port, found {port}");
+        found.push(view.refuse(codes::OUT_OF_RANGE, "server_port", &what));
     }
     if let Some(level) = view.int("level").filter(|level| !(0..=3).contains(level)) {
-        found.push(view.error(
-            codes::OUT_OF_RANGE,
-            "level",
-            format!(
-                "`--level`{} must be 0 to 3, found {level}",
-                view.within("level")
-            ),
-        ));
+        let what = format!("must be 0 to 3, found {level}");
+        found.push(view.refuse(codes::OUT_OF_RANGE, "level", &what));
     }
 }
 

@@ -43,15 +43,8 @@ fn sizes(view: &View<'_>, found: &mut Diagnostics) {
     ];
     for (dest, value) in others {
         if value < 1 {
-            found.push(view.error(
-                codes::PARALLEL_SIZE,
-                dest,
-                format!(
-                    "`--{}`{} must be at least 1, found {value}",
-                    dest.replace('_', "-"),
-                    view.within(dest)
-                ),
-            ));
+            let what = format!("must be at least 1, found {value}");
+            found.push(view.refuse(codes::PARALLEL_SIZE, dest, &what));
         }
     }
     if others.iter().any(|(_, value)| *value < 1) {

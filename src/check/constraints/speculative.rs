@@ -97,12 +97,7 @@ fn acceptance(view: &View<'_>, found: &mut Diagnostics) {
     let mut refused = false;
     let mut refuse = |dest: &str, what: &str, found: &mut Diagnostics| {
         refused = true;
-        let flag = dest.replace('_', "-");
-        found.push(view.error(
-            codes::ACCEPTANCE,
-            dest,
-            format!("`--{flag}`{} {what}", view.within(dest)),
-        ));
+        found.push(view.refuse(codes::ACCEPTANCE, dest, what));
     };
     if (rate.is_some() || length.is_some()) && confidence_schedule(view) {
         refuse(

@@ -92,16 +92,11 @@ impl Reader<'_> {
                 let value = self.read("IS_AGENTIC", None, &["IS_AGENTIC"], boolean);
                 Self::or(value, false)
             },
-            role: args
-                .role
-                .map(|role| Sourced::new(role, Source::CommandLine("--role".into()))),
+            role: Self::option("--role", args.role),
             rank: self.read("--rank", args.rank.as_deref(), rank_variables, index),
             worker: self.read("--worker", args.worker.as_deref(), &[], index),
             workers,
-            layout: args.layout.map_or_else(
-                || Sourced::default_of(Layout::Spread),
-                |layout| Sourced::new(layout, Source::CommandLine("--layout".into())),
-            ),
+            layout: Self::or(Self::option("--layout", args.layout), Layout::Spread),
             mode: self.modes(args),
             tp: self.tp(args),
             gpus_per_node: {

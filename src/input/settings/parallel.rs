@@ -59,26 +59,23 @@ impl Reader<'_> {
             "DECODE_ENABLE_EP",
             "DECODE_ENABLE_DP",
         );
+        let shared = Self::option("--mode", args.mode);
         ByRole {
-            prefill: self.mode(args.mode, prefill),
-            decode: self.mode(args.mode, decode),
-            standalone: self.mode(args.mode, ("--mode", None, "ENABLE_EP", "ENABLE_DP")),
+            prefill: self.mode(shared.as_ref(), prefill),
+            decode: self.mode(shared.as_ref(), decode),
+            standalone: self.mode(shared.as_ref(), ("--mode", None, "ENABLE_EP", "ENABLE_DP")),
         }
     }
 
     /// `--<role>-mode`, else `--mode`, else the two switches, else tp.
     fn mode(
         &mut self,
-        shared: Option<Mode>,
+        shared: Option<&Sourced<Mode>>,
         (option, own, ep_name, dp_name): (&'static str, Option<Mode>, &'static str, &'static str),
     ) -> Sourced<Mode> {
         let ep = self.read(ep_name, None, &[ep_name], boolean);
         let dp = self.read(dp_name, None, &[dp_name], boolean);
-        let from_option = own
-            .map(|mode| Sourced::new(mode, Source::CommandLine(option.into())))
-            .or_else(|| {
-                shared.map(|mode| Sourced::new(mode, Source::CommandLine("--mode".into())))
-            });
+        let from_option = Self::option(option, own).or_else(|| shared.cloned());
         let on = |value: &Option<Sourced<bool>>| value.as_ref().is_some_and(|value| value.value);
         let switches = match (on(&ep), on(&dp)) {
             (true, true) => Some((Mode::EpDp, format!("{ep_name}, {dp_name}"))),

@@ -45,13 +45,30 @@ impl Reader<'_> {
                 parse(raw)
             };
             match (parsed, &mut winner) {
-                (Ok(value), None) => winner = Some(Sourced::new(value, source)),
-                (Ok(_), Some(winner)) => winner.shadowed.push(Shadowed {
-                    value: raw.to_owned(),
-                    source,
-                }),
+                (Ok(value), None) => {
+                    tracing::debug!(
+                        "{option}: {} from {}",
+                        shown(&source, raw),
+                        source.in_words("")
+                    );
+                    winner = Some(Sourced::new(value, source));
+                }
+                (Ok(_), Some(winner)) => {
+                    tracing::debug!(
+                        "{option}: not {} from {}",
+                        shown(&source, raw),
+                        source.in_words("")
+                    );
+                    winner.shadowed.push(Shadowed {
+                        value: raw.to_owned(),
+                        source,
+                    });
+                }
                 (Err(reason), _) => self.invalid(&source, raw, &reason),
             }
+        }
+        if winner.is_none() {
+            tracing::trace!("{option}: not given{}", asked(option, variables));
         }
         winner
     }
@@ -65,13 +82,23 @@ impl Reader<'_> {
         let message = if raw.is_empty() {
             format!("{what} {reason}")
         } else {
-            format!(
-                "{what} {reason}, found `{}`",
-                visible(&secret::mask_source(&secret::shown(name, raw)))
-            )
+            format!("{what} {reason}, found `{}`", shown(source, raw))
         };
         let invalid = Diagnostic::error(INVALID_SETTING, source.place(), message);
         self.found.push(invalid);
+    }
+
+    /// A setting that only an option gives, in a type of its own.
+    pub(super) fn option<T: std::fmt::Display>(
+        option: &'static str,
+        given: Option<T>,
+    ) -> Option<Sourced<T>> {
+        let source = Source::CommandLine(option.into());
+        let given = given.map(|value| Sourced::new(value, source));
+        if let Some(Sourced { value, source, .. }) = &given {
+            tracing::debug!("{option}: {value} from {}", source.in_words(""));
+        }
+        given
     }
 
     pub(super) fn or<T>(value: Option<Sourced<T>>, default: T) -> Sourced<T> {
@@ -85,5 +112,24 @@ impl Reader<'_> {
             .0
             .iter()
             .any(|finding| finding.place == Place::Input(input.into()))
+    }
+}
+
+/// A value as it may be shown.
+fn shown(source: &Source, raw: &str) -> String {
+    let name = source.input().unwrap_or_default();
+    visible(&secret::mask_source(&secret::shown(name, raw))).into_owned()
+}
+
+/// The variables that were asked besides an option.
+fn asked(option: &str, variables: &[&str]) -> String {
+    let others: Vec<&str> = variables
+        .iter()
+        .filter(|name| **name != option)
+        .copied()
+        .collect();
+    match others.as_slice() {
+        [] => String::new(),
+        some => format!(", nor {}", some.join(", ")),
     }
 }

@@ -15,8 +15,9 @@ use devices::Devices;
 
 /// Largest tensor-parallel size: ATOM asserts 1..8, a worker cannot span nodes.
 pub const MAX_TP: u32 = 8;
-/// First data-parallel rendezvous port (ATOM's default), and first pinned group rendezvous port.
+/// First data-parallel rendezvous port (ATOM's default).
 pub const DP_MASTER: u16 = 29500;
+/// First pinned port of a group's rendezvous.
 const DP_BASE: u16 = 29600;
 /// Distance between the rendezvous ports of two workers of a node.
 const DP_STEP: u32 = 200;
@@ -78,7 +79,8 @@ impl Placement {
     }
 }
 
-/// Place all workers; every topology error at once.
+/// Place all workers; every topology error at once. What cannot be placed right is placed all the same, so that the rest can be looked at:
+/// the placement counts only while `found` has no error.
 pub fn place(settings: &Settings, environment: &Environment, found: &mut Diagnostics) -> Placement {
     let alone = settings
         .role

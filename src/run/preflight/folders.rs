@@ -25,28 +25,26 @@ pub(super) fn logs(folder: &Path) -> Option<Diagnostic> {
         _ => "",
     };
     let why = in_the_way(folder).unwrap_or_else(|| error.to_string());
-    Some(finding("log folder", "--log-dir", folder, &why, help))
+    let text = sentence("log folder", "--log-dir", folder, &why);
+    let place = Place::Input("--log-dir".into());
+    Some(
+        Diagnostic::error(LOG_FOLDER, place, text)
+            .help(format!("{help}give a folder with `--log-dir`")),
+    )
 }
 
-/// What stands against a copy of the logs at the end. Nothing is made yet: the workload may make the folder itself.
+/// What stands against a copy of the logs at the end: no reason to lose the job, whose logs are elsewhere. Nothing is made yet, since
+/// the workload may make the folder itself.
 pub(super) fn collected(folder: &Path) -> Option<Diagnostic> {
     let why = in_the_way(folder)?;
-    Some(finding(
-        "folder of collected logs",
-        "--collect-logs",
-        folder,
-        &why,
-        "",
-    ))
+    let text = sentence("folder of collected logs", "--collect-logs", folder, &why);
+    let place = Place::Input("--collect-logs".into());
+    Some(Diagnostic::warning(LOG_FOLDER, place, text).help("give a folder with `--collect-logs`"))
 }
 
-fn finding(what: &str, option: &str, folder: &Path, why: &str, help: &str) -> Diagnostic {
-    let text = format!(
-        "{what} {} ({option}) cannot be written: {why}",
-        folder.display()
-    );
-    Diagnostic::error(LOG_FOLDER, Place::Input(option.to_owned()), text)
-        .help(format!("{help}give a folder with `{option}`"))
+fn sentence(what: &str, option: &str, folder: &Path, why: &str) -> String {
+    let folder = folder.display();
+    format!("{what} {folder} ({option}) cannot be written: {why}")
 }
 
 /// What is there in place of the folder, or of one above it.

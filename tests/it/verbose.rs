@@ -43,7 +43,7 @@ fn once_it_says_what_was_read_and_which_value_won() {
             "debug: --mode: tp from command line --mode",
             "debug: --model-dir: /models from environment MODEL_DIR",
             "debug: --block-size: 64 from environment BLOCK_SIZE",
-            "debug: --server-args: --api-key *********** from command line --server-args",
+            "debug: --server-args: --api-key *** from command line --server-args",
             &format!(
                 "debug: models file models_atom.yaml (--models-file): 1 model, SHA-256 {HASH}"
             ),

@@ -26,7 +26,7 @@ pub const MEANINGS: &[(&str, &str)] = &[
     ("0", "done"),
     (
         "1",
-        "check found errors; diff --exit-code found changes; a fault of rehearse never happened; a server or router ended too early with 0",
+        "check found errors; diff --exit-code found changes; a fault of rehearse never happened; a server or router ended too early with 0, or with 1",
     ),
     (
         "2",
@@ -37,6 +37,10 @@ pub const MEANINGS: &[(&str, &str)] = &[
         "a server, the router or the first token did not come in time",
     ),
     ("70", "a bug of atom-launch"),
+    (
+        "74",
+        "stdout cannot be written; a reader that went away is none",
+    ),
     ("124", "the workload ran into --workload-timeout"),
     ("126, 127", "a program cannot be executed, was not found"),
     (

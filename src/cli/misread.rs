@@ -48,9 +48,23 @@ fn of_option(root: &Command, asked: Option<&Command>, word: &str) -> (String, Op
         .filter(|(_, command)| options(command).any(|option| option == word))
         .map(|(sub, _)| format!("`{}`", name(sub)))
         .collect();
-    let near = || nearest(word, own.iter().map(String::as_str));
+    let near = || {
+        let near = nearest(word, own.iter().map(String::as_str));
+        near.map(|near| format!("did you mean `{near}`?"))
+    };
+    // `--port` stands for none of several, and which one is meant only its user knows.
+    let ending = || {
+        let end = format!("-{}", word.trim_start_matches('-'));
+        let longer = own.iter().filter(|option| option.ends_with(&end));
+        let longer: Vec<String> = longer.map(|option| format!("`{option}`")).collect();
+        match longer.as_slice() {
+            [] => None,
+            [one] => Some(format!("there is {one}")),
+            all => Some(format!("there are {}", all.join(", "))),
+        }
+    };
     let help = if elsewhere.is_empty() {
-        near().map(|near| format!("did you mean `{near}`?"))
+        near().or_else(ending)
     } else {
         Some(format!("it is an option of {}", elsewhere.join(", ")))
     };
@@ -139,6 +153,14 @@ mod tests {
             (
                 "atom-launch wait --frobnicate",
                 "error: `atom-launch wait` has no option `--frobnicate`\n  = help: `atom-launch wait --help` lists all\n",
+            ),
+            (
+                "atom-launch plan --args X",
+                "error: `atom-launch plan` has no option `--args`\n  = help: there are `--server-args`, `--prefill-server-args`, `--decode-server-args`, `--router-args`\n  = help: `atom-launch plan --help` lists all\n",
+            ),
+            (
+                "atom-launch --size 4",
+                "error: `atom-launch` has no option `--size`\n  = help: there is `--block-size`\n  = help: `atom-launch --help` lists all\n",
             ),
             (
                 "atom-launch -q plan",

@@ -36,9 +36,10 @@ const AFTER: &str = "Examples:
   atom-launch check models_atom.yaml                            find mistakes in a models file
   atom-launch explain --model DeepSeek-V4-Pro --block-size      where does this value come from?
 
-Every option that names a variable in [brackets] takes it from there when it is not given. An empty variable is an unset one.
-Exit codes: 0 done, 1 findings, 2 usage or configuration, 69 never ready, 70 a bug of ours, 74 stdout cannot be written,
-124 workload timed out, 126/127 cannot execute/not found, otherwise the code of the process that failed.";
+An option whose text names a variable in [brackets] takes it from there when it is not given. An empty variable is an unset one.
+
+Exit codes: 0 done, 1 findings, 2 usage or configuration, 69 never ready, 70 a bug of atom-launch, 74 stdout cannot be written, \
+124 the workload took too long, 126 and 127 a program cannot be executed or was not found; else the code of the process that failed.";
 
 /// The whole command line.
 #[derive(Debug, Parser)]

@@ -15,7 +15,7 @@ use crate::domain::delay::Delay;
 /// How a command is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub enum CommandFormat {
-    /// One line for bash.
+    /// One command for bash.
     #[default]
     Shell,
     /// JSON with `argv` and `env`.

@@ -272,9 +272,46 @@ atom-launch: 1 error; nothing was started
   |
 2 |   <<: *nowhere
   |       ^
+  |
+  = help: no `&name` above goes by this name; a value that only starts with `*` needs quotes
 atom-launch: 1 error; nothing was started
 ",
     );
+}
+
+#[test]
+fn yaml_that_trips_the_reader_elsewhere_says_where_to_look() {
+    let above = "the line above lacks its `:` or is indented less, or a value with `: ` in it lacks its quotes";
+    for (yaml, help) in [
+        ("Demo-8B:\n  env \"A=1\"\n  block_size: 16\n", above),
+        ("Demo-8B:\n  flags: --a: 1\n", above),
+        ("Demo-8B:\n  env: A=1\n   block_size: 16\n", above),
+        (
+            "Demo-8B:\n   env: \"A=1\"\n  block_size: 16\n",
+            "all fields of a model start in the same column",
+        ),
+        (
+            "Demo-8B:\n  flags: @all\n",
+            "a value that starts with this character needs quotes",
+        ),
+        (
+            "Demo-8B:\n  block_size:16\n",
+            "write the model's fields indented below its name, each as `field: value`; \
+             a name that starts with `.` or `x-` is a template",
+        ),
+    ] {
+        let run = Test::new("check models_atom.yaml")
+            .file("models_atom.yaml", yaml)
+            .status(1)
+            .any_stdout()
+            .run();
+        let said: Vec<&str> = run
+            .stdout
+            .lines()
+            .filter_map(|line| line.split_once("= help: ").map(|(_, help)| help))
+            .collect();
+        assert_eq!(said, [help], "{}", run.stdout);
+    }
 }
 
 #[test]

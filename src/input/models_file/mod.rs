@@ -166,6 +166,31 @@ macro_rules! define_read_field {
 }
 with_model_fields!(define_read_field);
 
+/// Words of the YAML reader's messages, and what puts such a place right.
+const SYNTAX_HELP: &[(&str, &str)] = &[
+    ("trailing content", "is a line break missing here?"),
+    (
+        "multiple YAML documents",
+        "a models file is one document: remove the `---` line",
+    ),
+    (
+        "mapping values are not allowed",
+        "the line above lacks its `:` or is indented less, or a value with `: ` in it lacks its quotes",
+    ),
+    (
+        "did not find expected key",
+        "all fields of a model start in the same column",
+    ),
+    (
+        "unknown anchor",
+        "no `&name` above goes by this name; a value that only starts with `*` needs quotes",
+    ),
+    (
+        "unexpected character",
+        "a value that starts with this character needs quotes",
+    ),
+];
+
 impl Reader<'_> {
     fn error(
         &mut self,
@@ -186,15 +211,16 @@ impl Reader<'_> {
             .next()
             .map_or(at, |c| at + if c == '\n' { 0 } else { c.len_utf8() });
         let tab = self.source[..at].ends_with('\t') || self.source[at..].starts_with('\t');
+        // What the reader trips over and what is wrong are often two places.
         let help = if tab {
-            Some("indent with spaces; YAML allows no tabs there".to_owned())
-        } else if fault.message.contains("trailing content") {
-            Some("is a line break missing here?".to_owned())
-        } else if fault.message.contains("multiple YAML documents") {
-            Some("a models file is one document: remove the `---` line".to_owned())
+            Some("indent with spaces; YAML allows no tabs there")
         } else {
-            None
+            SYNTAX_HELP
+                .iter()
+                .find(|(words, _)| fault.message.contains(words))
+                .map(|(_, help)| *help)
         };
+        let help = help.map(ToOwned::to_owned);
         let message = match fault.message.split_once(';') {
             Some((first, _)) if first.contains("multiple YAML documents") => {
                 "more than one YAML document in the file".to_owned()
@@ -288,7 +314,7 @@ impl Reader<'_> {
         let help = if is_field {
             format!("`{}` is a field: indent it below its model", key.name)
         } else {
-            "indent the model's fields below its name; a name that starts with `.` or `x-` is a template".to_owned()
+            "write the model's fields indented below its name, each as `field: value`; a name that starts with `.` or `x-` is a template".to_owned()
         };
         let message = format!(
             "entry `{}` must be a mapping of fields, found {}",

@@ -1,13 +1,39 @@
 #!/usr/bin/env bash
 # Time and memory of `check` (the shipped file, 1,000 and 10,000 models) and of `plan` (2, 64 and 1,024 ranks).
 #
-# usage: scripts/bench-check.sh [BINARY]      default: target/release/atom-launch (built with `cargo build --release`)
+#   scripts/bench-check.sh [--binary PATH]
+#
+#   --binary PATH  measure this binary; without it the release binary is built first
 #
 # Each command runs five times; the best wall time counts, the largest memory. Ratios are to the line before.
 set -euo pipefail
 
-binary=$(realpath "${1:-${CARGO_TARGET_DIR:-$(dirname "$0")/../target}/release/atom-launch}")
-shipped=$(realpath "$(dirname "$0")/../models_atom.yaml")
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+binary=
+while (($#)); do
+    case $1 in
+    --binary)
+        binary=${2:?--binary needs a path}
+        shift
+        ;;
+    -h | --help)
+        sed -n '2,/^set /{/^set /d;s/^# \{0,1\}//;p}' "${BASH_SOURCE[0]}"
+        exit 0
+        ;;
+    *)
+        printf 'scripts/bench-check.sh: unknown option %s\n' "$1" >&2
+        exit 2
+        ;;
+    esac
+    shift
+done
+if [[ -z $binary ]]; then
+    cargo build --release --locked
+    binary=${CARGO_TARGET_DIR:-target}/release/atom-launch
+fi
+binary=$(realpath "$binary")
+shipped=$(realpath models_atom.yaml)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 

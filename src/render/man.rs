@@ -27,7 +27,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
     (
         "IS_AGENTIC, SPEC_DECODING, KV_CACHE_DTYPE, HIP_VISIBLE_DEVICES",
-        "Read as well, and without an option: the README says how.",
+        "Read as well, and without an option: docs/options.md says how.",
     ),
     (
         "SLURM_JOB_ID, SLURM_PROCID, SLURM_NODEID, SLURM_JOB_NODELIST, SLURM_STEP_NODELIST, SLURM_RESTART_COUNT, SLURM_JOB_END_TIME",

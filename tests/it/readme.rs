@@ -1,5 +1,5 @@
-//! The README keeps its word: every command in it is run, and what it prints is what the README shows; the options table is made
-//! from the program. `UPDATE_GOLDEN=1` rewrites both.
+//! The README keeps its word: every command in it is run, and what it prints is what the README shows; the table of
+//! docs/options.md is made from the program. `UPDATE_GOLDEN=1` rewrites both.
 
 use std::fs;
 use std::path::Path;
@@ -18,7 +18,7 @@ fn root() -> &'static Path {
 fn between(text: &str, start: &str, end: &str, new: &str) -> String {
     let from = text
         .find(start)
-        .unwrap_or_else(|| panic!("no {start:?} in the README"))
+        .unwrap_or_else(|| panic!("no {start:?} in the page"))
         + start.len();
     let to = from
         + text[from..]
@@ -94,12 +94,7 @@ fn the_readme_shows_what_the_program_prints() {
         let (name, rest) = block.split_once('\n').unwrap();
         fs::write(folder.path().join(name), rest.split("```").next().unwrap()).unwrap();
     }
-    let mut fresh = between(
-        &text,
-        "<!-- options: made from the program -->\n",
-        "<!-- end of options -->",
-        &options(),
-    );
+    let mut fresh = text.clone();
     let mut checked = 0;
     for block in text.split("```console\n").skip(1) {
         let block = block.split("```").next().unwrap();
@@ -114,37 +109,72 @@ fn the_readme_shows_what_the_program_prints() {
         checked += 1;
     }
     assert!(checked >= 3, "the README must have examples");
+    is_current(&file, &text, &fresh);
+}
+
+/// `UPDATE_GOLDEN=1` rewrites a page that is not.
+fn is_current(file: &Path, text: &str, fresh: &str) {
     if fresh != text {
         if std::env::var_os("UPDATE_GOLDEN").is_some() {
-            fs::write(&file, &fresh).unwrap();
+            fs::write(file, fresh).unwrap();
         }
         let difference = fresh
             .lines()
             .zip(text.lines())
             .find(|(now, shown)| now != shown);
         panic!(
-            "the README is not current (UPDATE_GOLDEN=1 rewrites it); first difference, program then README: {difference:#?}"
+            "{} is not current (UPDATE_GOLDEN=1 rewrites it); first difference, program then page: {difference:#?}",
+            file.display()
         );
     }
 }
 
 #[test]
-fn every_file_that_the_readme_names_is_there() {
-    let text = fs::read_to_string(root().join("README.md")).unwrap();
+fn the_table_of_options_is_current() {
+    let file = root().join("docs/options.md");
+    let text = fs::read_to_string(&file).unwrap();
+    let fresh = between(
+        &text,
+        "<!-- options: made from the program -->\n",
+        "<!-- end of options -->",
+        &options(),
+    );
+    is_current(&file, &text, &fresh);
+}
+
+#[test]
+fn every_file_that_a_page_names_is_there() {
+    let docs = fs::read_dir(root().join("docs")).unwrap();
+    let pages = docs.map(|entry| entry.unwrap().path());
     let mut checked = 0;
-    for link in text.split("](").skip(1) {
-        let target = link.split([')', '#']).next().unwrap();
-        if !target.starts_with("http") {
-            assert!(root().join(target).exists(), "{target}");
-            checked += 1;
+    for page in pages.chain([root().join("README.md")]) {
+        let text = fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1) {
+            let target = link.split([')', '#']).next().unwrap();
+            if !target.is_empty() && !target.starts_with("http") {
+                let path = page.parent().unwrap().join(target);
+                assert!(path.exists(), "{}: {target}", page.display());
+                checked += 1;
+            }
         }
     }
-    assert!(checked > 4);
+    assert!(checked > 15, "{checked}");
+}
+
+/// A page that nobody is sent to is not found.
+#[test]
+fn the_readme_lists_every_page() {
+    let text = fs::read_to_string(root().join("README.md")).unwrap();
+    for entry in fs::read_dir(root().join("docs")).unwrap() {
+        let name = entry.unwrap().file_name().into_string().unwrap();
+        let row = format!("\n| [docs/{name}](docs/{name}) | ");
+        assert!(text.contains(&row), "{name}");
+    }
 }
 
 /// Which options each command has is said in one sentence, and the program keeps it.
 #[test]
-fn every_option_is_where_the_readme_says() {
+fn every_option_is_where_the_docs_say() {
     let mut command = Cli::command();
     command.build();
     let options = |name: &str| -> Vec<String> {
@@ -170,7 +200,7 @@ fn every_option_is_where_the_readme_says() {
             assert_eq!(has(name, option), lives, "{name} {option}");
         }
     }
-    let text = fs::read_to_string(project("README.md")).unwrap();
+    let text = fs::read_to_string(project("docs/options.md")).unwrap();
     let text = text.replace('\n', " ");
     let (_, rest) = text
         .split_once("Every option works in every command")

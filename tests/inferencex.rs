@@ -265,3 +265,37 @@ fn a_dry_run_prints_every_rank_and_leaves_nothing() {
         );
     }
 }
+
+/// job.slurm mounts this folder, and nothing need be put into the image.
+#[test]
+fn a_program_beside_the_drop_in_is_taken_and_one_that_is_named_before_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, text).unwrap();
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+        path
+    };
+    let drop_in = Path::new(ROOT).join("examples/inferencex/server_atom.sh");
+    let script = place("ws/server_atom.sh", &fs::read_to_string(drop_in).unwrap());
+    for name in ["bin/atom-launch", "ws/atom-launch", "named"] {
+        place(name, &format!("#!/bin/sh\necho {name} \"$ATOM_LAUNCH\"\n"));
+    }
+    let said = |named: Option<&Path>| {
+        let path = format!("{}:/usr/bin:/bin", folder.path().join("bin").display());
+        let mut command = Command::new("bash");
+        command.arg(&script).env_clear().env("PATH", path);
+        if let Some(named) = named {
+            command.env("ATOM_LAUNCH", named);
+        }
+        String::from_utf8(command.output().unwrap().stdout).unwrap()
+    };
+    let beside = folder.path().join("ws/atom-launch");
+    let named = folder.path().join("named");
+    assert_eq!(said(Some(&named)), format!("named {}\n", named.display()));
+    // The workload, too, is told which one it is.
+    assert_eq!(said(None), format!("ws/atom-launch {}\n", beside.display()));
+    fs::remove_file(beside).unwrap();
+    assert_eq!(said(None), "bin/atom-launch atom-launch\n");
+}

@@ -1,11 +1,13 @@
 #!/bin/bash
 #
 # Drop-in for InferenceX's benchmarks/multi_node/amd_utils/server_atom.sh: same variables, same roles by rank, other engine.
-# Copy it and workload.sh over there; docs/slurm.md, "InferenceX", has the switch, the way back, and every difference.
+# Copy it and workload.sh over there; docs/migrating.md has the switch, the way back, and every difference.
 #
 # job.slurm's server.sh may call or source it. It becomes the launcher, so that signals reach the one process that minds them.
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+# A program beside this script goes before one on PATH: job.slurm mounts this folder, and an image need not have it.
+[[ ! -x $here/atom-launch ]] || ATOM_LAUNCH=${ATOM_LAUNCH:-$here/atom-launch}
 # What the job scripts leave to the default; more workers and addresses come from them.
 export xP=${xP:-1} yD=${yD:-1} ATOM_WS_PATH=${ATOM_WS_PATH:-$here} ATOM_LAUNCH=${ATOM_LAUNCH:-atom-launch}
 run_logs=${RUN_LOGS:-/run_logs}/slurm_job-${SLURM_JOB_ID:-}

@@ -1,5 +1,5 @@
 """Whole jobs of InferenceX as recorded, through the drop-in: what is executed must be what the old script executed, word for word,
-but for the differences of DIFFERENCES, each of which docs/slurm.md names.
+but for the differences of DIFFERENCES, each of which docs/migrating.md names.
 
 A job is submitted with its recorded arguments, and each rank gets its recorded container environment and nothing else. Only what
 belongs to another machine is translated: addresses, and the job's number. What the ranks of 425 other recorded jobs would run
@@ -83,7 +83,7 @@ def model_path(expected):
         argv[at] = argv[at].replace("//", "/")
 
 
-# By the names that docs/slurm.md has; each changes what must come of the jobs that it concerns, and no others.
+# By the names that docs/migrating.md has; each changes what must come of the jobs that it concerns, and no others.
 DIFFERENCES = {
     "extra-arguments": extra_arguments,
     "hf-overrides": hf_overrides,
@@ -206,10 +206,10 @@ for recorded in DATA["jobs"]:
 
 
 @case(0)
-def docs_slurm_names_the_differences_that_show_and_no_others(_):
+def docs_migrating_names_the_differences_that_show_and_no_others(_):
     shown = set().union(*(expect(job)[1] for job in DATA["jobs"]))
     check(shown == set(DIFFERENCES), "no job shows %s" % (set(DIFFERENCES) - shown))
-    with open(os.path.join(ROOT, "docs/slurm.md")) as handle:
+    with open(os.path.join(ROOT, "docs/migrating.md")) as handle:
         section = handle.read().split("\n## InferenceX\n")[1]
     named = re.findall(r"^\| `([a-z-]+)` \|", section, re.MULTILINE)
     check(sorted(named) == sorted(DIFFERENCES), "the table has %s" % named)

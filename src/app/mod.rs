@@ -216,7 +216,7 @@ fn explain_command(args: &ExplainArgs) -> anyhow::Result<u8> {
             let near = nearest(subject, known.iter().map(String::as_str));
             let near = near.map_or(String::new(), |near| format!("; did you mean {near}?"));
             render::to_stderr(&format!(
-                "error: `{}` is neither passed to {} nor set for it{near}\n",
+                "error: `{}` is neither passed to {} nor set for it{near}\n  = help: `atom-launch explain` without a name lists what is\n",
                 subject.escape_debug(),
                 worker.name
             ));

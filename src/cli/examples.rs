@@ -28,7 +28,7 @@ pub(super) const MODELS: &str = "Examples:
 
 pub(super) const DIFF: &str = "Examples:
   atom-launch diff old.yaml models_atom.yaml
-  git show main:models_atom.yaml | atom-launch diff - models_atom.yaml --format markdown    for a pull request
+  git show main:models_atom.yaml | atom-launch diff - models_atom.yaml
   atom-launch diff --exit-code old.yaml models_atom.yaml  exit 1 when a command changes";
 
 pub(super) const WAIT: &str = "Examples:
@@ -43,8 +43,10 @@ pub(super) const REPORT: &str = "Examples:
 pub(super) const SBATCH: &str = "Examples:
   atom-launch sbatch --model DeepSeek-V4-Pro --model-dir /models --mode ep-dp \\
       --prefill-workers 1 --decode-workers 1 --time 02:00:00 -- ./bench.sh > job.sbatch
-  atom-launch sbatch --model DeepSeek-V4-Pro --model-dir /models --container-image rocm/atom:latest > job.sbatch
-  atom-launch sbatch --model DeepSeek-V4-Pro --model-dir /models --gres gpu:8 --sbatch-option=--qos=high > job.sbatch";
+  atom-launch sbatch --model DeepSeek-V4-Pro --model-dir /models \\
+      --container-image rocm/atom:latest -- ./bench.sh > job.sbatch
+  atom-launch sbatch --model DeepSeek-V4-Pro --model-dir /models \\
+      --gres gpu:8 --sbatch-option=--qos=high -- ./bench.sh > job.sbatch";
 
 pub(super) const REHEARSE: &str = "Examples:
   atom-launch rehearse --model DeepSeek-V4-Pro            one prefill and one decode worker

@@ -102,12 +102,14 @@ fn of_word(
         );
         return (format!("no subcommand `{shown}`"), Some(help));
     };
-    let takes_words = asked
-        .get_positionals()
-        .any(clap::Arg::is_last_set)
-        .then(|| behind_dashes("a workload"));
+    let help = if asked.get_positionals().any(clap::Arg::is_last_set) {
+        Some(behind_dashes("a workload"))
+    } else {
+        let reads_scripts = options(asked).any(|option| option == "--env-file");
+        reads_scripts.then(|| "a job script is read with `--env-file FILE`".to_owned())
+    };
     let message = format!("`{}` has no use for the word `{shown}`", name(Some(asked)));
-    (message, takes_words)
+    (message, help)
 }
 
 fn behind_dashes(what: &str) -> String {
@@ -149,6 +151,10 @@ mod tests {
             (
                 "atom-launch node ./bench.sh",
                 "error: `atom-launch node` has no use for the word `./bench.sh`\n  = help: a workload stands behind `--`\n  = help: `atom-launch node --help` lists all\n",
+            ),
+            (
+                "atom-launch plan job.sh",
+                "error: `atom-launch plan` has no use for the word `job.sh`\n  = help: a job script is read with `--env-file FILE`\n  = help: `atom-launch plan --help` lists all\n",
             ),
             (
                 "atom-launch wait --frobnicate",

@@ -129,8 +129,10 @@ HF_TOKEN  ***    models_atom.yaml:2:21 env
 #[test]
 fn explain_of_something_that_is_not_passed_names_the_nearest() {
     explain("--max-num-seq").status(2).stderr("error: `--max-num-seq` is neither passed to standalone-0 nor set for it; did you mean --max-num-seqs?
+  = help: `atom-launch explain` without a name lists what is
 ").run();
     explain("DEMO_FLAGS").status(2).stderr("error: `DEMO_FLAGS` is neither passed to standalone-0 nor set for it; did you mean DEMO_FLAG?
+  = help: `atom-launch explain` without a name lists what is
 ").run();
 }
 

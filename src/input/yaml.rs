@@ -17,7 +17,7 @@ pub(super) use written::{Swallowed, swallowed};
 /// Deepest nesting that is read; the deepest useful one (JSON inside an entry) needs a dozen.
 const MAX_DEPTH: usize = 48;
 /// Most nodes, those that aliases repeat included.
-const MAX_NODES: usize = 1_000_000;
+const MAX_NODES: usize = 200_000;
 
 /// A node and where it is defined.
 #[derive(Debug)]

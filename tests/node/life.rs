@@ -121,7 +121,7 @@ fn beside_a_stranger(limit: f64) -> (Rank, End) {
     // More answers than their owner can be looked up for.
     rank.limit("poll_interval", 0.01);
     rank.start();
-    rank.await_file("server");
+    rank.await_stderr("prefill-0: process");
     let stranger = TcpListener::bind((rank.address.as_str(), 8010)).unwrap();
     let thread = std::thread::spawn(move || {
         use std::io::{Read as _, Write as _};

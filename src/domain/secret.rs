@@ -40,6 +40,14 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 /// The value as it may be shown.
+///
+/// ```
+/// use atom_launch::domain::secret::shown;
+///
+/// assert_eq!(shown("HF_TOKEN", "hf_abc"), "***");
+/// assert_eq!(shown("TOKENIZERS_PARALLELISM", "false"), "false");
+/// assert_eq!(shown("HTTPS_PROXY", "http://me:secret@proxy:3128"), "http://me:***@proxy:3128");
+/// ```
 pub fn shown<'a>(name: &str, value: &'a str) -> Cow<'a, str> {
     if is_secret_name(name) && !value.is_empty() {
         Cow::Borrowed(MASK)

@@ -4,6 +4,9 @@ use std::fmt;
 use std::net::Ipv6Addr;
 use std::str::FromStr;
 
+/// Most nodes that a job can have: what SLURM takes in one list.
+pub const MAX_NODES: usize = 64 * 1024;
+
 /// What a worker does in a job (DESIGN word: role).
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, clap::ValueEnum,

@@ -8,6 +8,14 @@ use super::visible::is_hidden;
 /// there are characters that a terminal would obey or not show.
 ///
 /// Not that of shell-words, which leaves `{a,b}` bare: bash makes two words of it.
+///
+/// ```
+/// use atom_launch::domain::words::quote;
+///
+/// assert_eq!(quote("--kv_cache_dtype"), "--kv_cache_dtype");
+/// assert_eq!(quote(r#"{"use_index_cache":true}"#), r#"'{"use_index_cache":true}'"#);
+/// assert_eq!(quote("it's"), r"'it'\''s'");
+/// ```
 pub fn quote(word: &str) -> Cow<'_, str> {
     let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:=@%+,".contains(c);
     if !word.is_empty() && !word.starts_with('=') && word.chars().all(plain) {

@@ -1,10 +1,15 @@
 //! SLURM's compact node lists, `a[01-03,7],b`, expanded without `scontrol`.
 
-/// Most hosts that a list may name; SLURM's own limit for one list.
-/// Most nodes that a job can have.
-pub const MAX_HOSTS: usize = 64 * 1024;
+use crate::domain::topology::MAX_NODES;
 
-/// Expand a list. The error is a sentence that continues "… ".
+/// Expand a list. The error continues a sentence that names it.
+///
+/// ```
+/// use atom_launch::input::hostlist::expand;
+///
+/// assert_eq!(expand("n[08-10],login").unwrap(), ["n08", "n09", "n10", "login"]);
+/// assert_eq!(expand("n[3-1]").unwrap_err(), "has the range `3-1`, which runs backwards");
+/// ```
 pub fn expand(list: &str) -> Result<Vec<String>, String> {
     let mut hosts = Vec::new();
     for item in split_items(list)? {
@@ -48,8 +53,8 @@ fn expand_item(item: &str, hosts: &mut Vec<String>) -> Result<(), String> {
         let close = rest.find(']').unwrap_or(rest.len());
         let numbers = expand_ranges(&rest[open + 1..close])?;
         let literal = &rest[..open];
-        if names.len().saturating_mul(numbers.len()) + hosts.len() > MAX_HOSTS {
-            return Err(format!("names more than {MAX_HOSTS} hosts"));
+        if names.len().saturating_mul(numbers.len()) + hosts.len() > MAX_NODES {
+            return Err(format!("names more than {MAX_NODES} hosts"));
         }
         names = names
             .iter()
@@ -82,8 +87,8 @@ fn expand_ranges(text: &str) -> Result<Vec<String>, String> {
         if low > high {
             return Err(format!("has the range `{part}`, which runs backwards"));
         }
-        if high - low >= MAX_HOSTS {
-            return Err(format!("names more than {MAX_HOSTS} hosts"));
+        if high - low >= MAX_NODES {
+            return Err(format!("names more than {MAX_NODES} hosts"));
         }
         let width = first.len();
         numbers.extend((low..=high).map(|number| format!("{number:0width$}")));

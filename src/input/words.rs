@@ -63,6 +63,15 @@ impl WordFault {
 /// Split by POSIX shell rules: each word with its range in the string.
 ///
 /// The words are those of the shell-words crate; the scan here only adds their places and refuses what a shell would drop.
+///
+/// ```
+/// use atom_launch::input::words::split;
+///
+/// let words = split(r#"--method mtp --hf-overrides '{"a": 1}'"#).unwrap();
+/// assert_eq!(words[1], ("mtp".to_owned(), 9..12));
+/// assert_eq!(words[3].0, r#"{"a": 1}"#);
+/// assert_eq!(split("--a b # c").unwrap_err().at(), 6);
+/// ```
 pub fn split(text: &str) -> Result<Vec<(String, std::ops::Range<usize>)>, WordFault> {
     let ranges = scan(text)?;
     let words = shell_words::split(text).map_err(|_| WordFault::OpenQuote {

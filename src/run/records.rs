@@ -95,7 +95,7 @@ impl Records {
     pub fn missing(&self) -> Vec<usize> {
         let count = self.ranks.iter().map(|one| one.ranks).max().unwrap_or(0);
         // A record is a file that anybody may have written; no job has more nodes.
-        let count = count.min(crate::input::hostlist::MAX_HOSTS);
+        let count = count.min(crate::domain::topology::MAX_NODES);
         (0..count)
             .filter(|rank| !self.ranks.iter().any(|one| one.rank == *rank))
             .collect()

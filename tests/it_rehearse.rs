@@ -6,17 +6,21 @@
 )]
 
 use std::io::{BufRead as _, BufReader, Read};
+use std::os::fd::AsFd as _;
 use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::Receiver;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use atom_launch::rehearse::RANK;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-const LIMIT: Duration = Duration::from_mins(1);
+/// Longer than anything here takes on a busy machine; nobody waits for it when all is well.
+const LIMIT: Duration = Duration::from_mins(3);
 /// What the built-in check prints.
 const ANSWER: &str = "this is a rehearsal and no model has been asked for anything\n";
 
@@ -116,6 +120,27 @@ fn reading(stream: Option<impl Read + Send + 'static>) -> JoinHandle<String> {
     })
 }
 
+/// Read a stream to its end, and tell once a line begins like this.
+fn told(
+    stream: impl Read + Send + 'static,
+    start: &'static str,
+) -> (Receiver<()>, JoinHandle<String>) {
+    let (sender, told) = std::sync::mpsc::channel();
+    let reader = std::thread::spawn(move || {
+        let mut text = String::new();
+        for line in BufReader::new(stream).lines() {
+            let line = line.unwrap();
+            text += &line;
+            text.push('\n');
+            if line.starts_with(start) {
+                sender.send(()).unwrap();
+            }
+        }
+        text
+    });
+    (told, reader)
+}
+
 /// Wait for the end of a rehearsal; one that takes too long is asked to end, and fails the test by its code.
 fn finish(mut child: Child) -> Result {
     let stdout = reading(child.stdout.take());
@@ -144,10 +169,23 @@ fn rehearse(words: &[&str]) -> Result {
     finish(child)
 }
 
+/// Run something that must see one thing before another comes, and give it more and more time for that until it does. The last one
+/// counts whatever it saw.
+fn with_time(run: impl Fn(u32) -> (bool, Result)) -> Result {
+    for seconds in [1, 3, 6] {
+        let (seen, result) = run(seconds);
+        if seen {
+            return result;
+        }
+        result.nothing_is_left();
+    }
+    run(12).1
+}
+
 /// Start one whose workload says that it runs.
 fn running(words: &[&str]) -> Child {
     let mut all = words.to_vec();
-    all.extend(["--", "sh", "-c", "echo running; exec sleep 50"]);
+    all.extend(["--", "sh", "-c", "echo running; exec sleep 500"]);
     command(&all).spawn().unwrap()
 }
 
@@ -273,7 +311,7 @@ fn the_workload_gives_output_and_code() {
 
 #[test]
 fn faults_end_the_job_with_the_code_of_the_rank_that_failed() {
-    let sleeping = ["--", "sleep", "50"];
+    let sleeping = ["--", "sleep", "500"];
     for (fault, rank, code) in [
         ("rank=1 kind=crash:3 at=100ms", 1, 3),
         ("role=prefill kind=crash:4 at=ready+100ms", 0, 4),
@@ -297,9 +335,9 @@ fn faults_end_the_job_with_the_code_of_the_rank_that_failed() {
 #[test]
 fn a_fault_that_never_happens_fails_a_job_that_is_well_and_no_other() {
     for fault in [
-        "rank=1 kind=crash:3 at=50s",
-        "kind=router-crash at=workload+50s",
-        "role=decode kind=engine-death at=workload+50s",
+        "rank=1 kind=crash:3 at=500s",
+        "kind=router-crash at=workload+500s",
+        "role=decode kind=engine-death at=workload+500s",
     ] {
         let result = rehearse(&["--fault", fault]);
         let line = format!("error: the fault `{fault}` never happened: the job was over before");
@@ -315,7 +353,7 @@ fn a_fault_that_never_happens_fails_a_job_that_is_well_and_no_other() {
         "--fault",
         "rank=1 kind=crash:3",
         "--fault",
-        "rank=0 kind=hang at=50s",
+        "rank=0 kind=hang at=500s",
     ]);
     assert_eq!(result.code, Some(3), "{}", result.stderr);
     assert_eq!(result.stderr.matches("never happened").count(), 1);
@@ -360,13 +398,8 @@ fn the_workload_finds_the_model_where_the_servers_do() {
 
 #[test]
 fn what_never_comes_runs_into_the_time_limit() {
-    let words = [
-        "--wait-server-timeout",
-        "2",
-        "--fault",
-        "rank=1 kind=never-ready",
-    ];
-    let result = rehearse(&words);
+    let fault = "rank=1 kind=never-ready";
+    let result = rehearse(&["--wait-server-timeout", "2", "--fault", fault]);
     assert_eq!(
         (result.code, result.outcome(0).as_str()),
         (Some(69), "failed"),
@@ -378,12 +411,21 @@ fn what_never_comes_runs_into_the_time_limit() {
 
 #[test]
 fn a_dead_engine_fails_the_job_and_a_slow_load_does_not() {
-    let dead = rehearse(&[
-        "--engine-death-grace",
-        "1",
-        "--fault",
-        "rank=1 kind=engine-death",
-    ]);
+    // It must have been seen for 3 s before it dies, and a busy machine looks late.
+    let dead = with_time(|seconds| {
+        let fault = format!("rank=1 kind=engine-death at={}s", 2 + 2 * seconds);
+        let wait = (20 * seconds).to_string();
+        let result = rehearse(&[
+            "--engine-death-grace",
+            "1",
+            "--wait-server-timeout",
+            &wait,
+            "--fault",
+            &fault,
+        ]);
+        let seen = result.stderr.contains("lost an engine process");
+        (seen, result)
+    });
     assert_eq!(dead.outcome(1), "failed", "{}", dead.stderr);
     assert_eq!(dead.code, Some(69), "{}", dead.stderr);
     dead.nothing_is_left();
@@ -407,15 +449,19 @@ fn a_dead_engine_fails_the_job_and_a_slow_load_does_not() {
 
 #[test]
 fn the_first_token_is_not_waited_for_when_an_engine_has_died() {
+    let reason = "lost an engine process before the first token (process ";
     for role in ["prefill", "decode"] {
-        let slow = format!("role={role} kind=slow-load:2s");
-        let dead = format!("role={role} kind=engine-death at=ready");
-        let words = [
-            "--smoke", "--grace", "1", "--fault", &slow, "--fault", &dead,
-        ];
-        let result = rehearse(&words);
+        // It must have been seen while it lived: looks are a second apart, and a busy machine looks late.
+        let result = with_time(|seconds| {
+            let slow = format!("role={role} kind=slow-load:{}s", 2 * seconds);
+            let dead = format!("role={role} kind=engine-death at=ready");
+            let limit = (20 * seconds).to_string();
+            let mut words = vec!["--smoke", "--smoke-timeout", &limit, "--grace", "1"];
+            words.extend(["--fault", &slow, "--fault", &dead]);
+            let result = rehearse(&words);
+            (result.stderr.contains(reason), result)
+        });
         assert_eq!(result.code, Some(69), "{}", result.stderr);
-        let reason = "lost an engine process before the first token (process ";
         assert!(result.stderr.contains(reason), "{}", result.stderr);
         result.nothing_is_left();
     }
@@ -459,27 +505,40 @@ fn one_interrupt_ends_it_and_a_second_kills() {
     assert_eq!(result.outcome(1), "ended by signal 2");
     result.nothing_is_left();
 
-    let mut child = running(&["--grace", "40", "--fault", "role=decode kind=ignore-term"]);
+    let grace = LIMIT.as_secs().to_string();
+    let words = ["--grace", &grace, "--fault", "role=decode kind=ignore-term"];
+    let mut child = running(&words);
     assert_eq!(first_line(&mut child), "running\n");
+    let stderr = child.stderr.take().unwrap();
+    let (told, reader) = told(stderr, "rehearsal: signal 15");
     let started = Instant::now();
     signal(&child, Signal::SIGTERM);
-    std::thread::sleep(Duration::from_millis(300));
-    signal(&child, Signal::SIGTERM);
-    let result = finish(child);
+    told.recv_timeout(LIMIT).unwrap();
+    signal(&child, Signal::SIGINT);
+    let mut result = finish(child);
+    result.stderr = reader.join().unwrap();
     assert_eq!(result.code, Some(143), "{}", result.stderr);
-    assert!(started.elapsed() < Duration::from_secs(20));
+    assert!(started.elapsed() < LIMIT);
     result.nothing_is_left();
 }
 
 #[test]
 fn a_rehearsal_obeys_signals_although_nobody_reads_what_it_says() {
     // More than the pipe and all queues hold, so that everybody waits who ever would.
-    let flood = "head -c 8000000 /dev/zero | tr '\\0' x >&2; echo running; exec sleep 50";
-    let mut child = command(&["--grace", "1", "--", "sh", "-c", flood])
-        .spawn()
-        .unwrap();
-    std::thread::sleep(Duration::from_secs(4));
+    let flood = "head -c 8000000 /dev/zero | tr '\\0' x >&2; echo running; exec sleep 500";
+    let (mut reader, writer) = std::io::pipe().unwrap();
+    let mut command = command(&["--grace", "1", "--", "sh", "-c", flood]);
+    let child = command.stderr(writer.try_clone().unwrap()).spawn();
+    let mut child = child.unwrap();
     let begun = Instant::now();
+    let is_full = || {
+        let mut waits = [PollFd::new(writer.as_fd(), PollFlags::POLLOUT)];
+        poll(&mut waits, PollTimeout::ZERO).unwrap() == 0
+    };
+    while !is_full() {
+        assert!(begun.elapsed() < LIMIT);
+        std::thread::sleep(Duration::from_millis(20));
+    }
     signal(&child, Signal::SIGQUIT);
     let status = loop {
         if let Some(status) = child.try_wait().unwrap() {
@@ -489,13 +548,9 @@ fn a_rehearsal_obeys_signals_although_nobody_reads_what_it_says() {
         std::thread::sleep(Duration::from_millis(20));
     };
     assert_eq!(status.code(), Some(131));
+    drop((command, writer));
     let mut told = String::new();
-    child
-        .stderr
-        .take()
-        .unwrap()
-        .read_to_string(&mut told)
-        .unwrap();
+    reader.read_to_string(&mut told).unwrap();
     let folder = folder_in(&told);
     assert_eq!(processes_of(&folder), [] as [i32; 0]);
     std::fs::remove_dir_all(folder).unwrap();
@@ -509,7 +564,7 @@ fn a_killed_rehearsal_takes_its_ranks_along_and_the_next_one_its_folder() {
         command.env("TMPDIR", temp.path());
         command
     };
-    let waiting = ["--", "sh", "-c", "echo running; exec sleep 50"];
+    let waiting = ["--", "sh", "-c", "echo running; exec sleep 500"];
     let mut kept = vec!["--keep"];
     kept.extend(waiting);
     // Killed as well, but it was to be kept; and one that still lives.

@@ -17,7 +17,9 @@ pub(super) use written::{Swallowed, swallowed};
 /// Deepest nesting that is read; the deepest useful one (JSON inside an entry) needs a dozen.
 const MAX_DEPTH: usize = 48;
 /// Most nodes, those that aliases repeat included.
-const MAX_NODES: usize = 1_000_000;
+const MAX_NODES: usize = 200_000;
+/// What is said of more.
+const TOO_LARGE: &str = "too large once every alias is written out";
 
 /// A node and where it is defined.
 #[derive(Debug)]
@@ -165,11 +167,13 @@ fn fault(text: &str, error: &serde_saphyr::Error) -> Fault {
         "a key must be a name, found null".clone_into(&mut message);
     } else if message.contains("expected string scalar") {
         "a key must be a name, found a list or a mapping".clone_into(&mut message);
+    } else if message.starts_with("alias replay limit") {
+        TOO_LARGE.clone_into(&mut message);
     } else if message.starts_with("budget breached") {
         message = if message.contains("Depth") || message.contains("nesting") {
             format!("nested deeper than {MAX_DEPTH} levels")
         } else {
-            "too large once every alias is written out".to_owned()
+            TOO_LARGE.to_owned()
         };
     }
     Fault { message, at }

@@ -149,7 +149,7 @@ impl Cast {
         words.set_if_absent("python", &program(PYTHON));
         words.set_if_absent("router_bin", &program(ROUTER));
         words.set_if_absent("worker_cache", &folder.path.join("cache").to_string_lossy());
-        ports(&mut words, &first)?;
+        ports(&mut words, &first, &addresses)?;
         words.set("nodes", &addresses.join(","));
         words.set("node0_addr", &addresses[0]);
         if let Some(missing) = first
@@ -223,7 +223,7 @@ fn is_missing_folder(path: &str) -> bool {
 }
 
 /// Free ports for everything that the options do not say.
-fn ports(words: &mut Words, plan: &JobPlan) -> anyhow::Result<()> {
+fn ports(words: &mut Words, plan: &JobPlan, addresses: &[String]) -> anyhow::Result<()> {
     let workers = u16::try_from(plan.workers.len())
         .unwrap_or(u16::MAX)
         .min(512);
@@ -238,7 +238,8 @@ fn ports(words: &mut Words, plan: &JobPlan) -> anyhow::Result<()> {
         ("server_port", 1),
         ("handshake_port", handshake),
     ];
-    let mut next = free_ports(wanted.iter().map(|(_, count)| count).sum())?;
+    let count = wanted.iter().map(|(_, count)| count).sum();
+    let mut next = free_ports(addresses, count)?;
     for (id, count) in wanted {
         words.set_if_absent(id, &next.to_string());
         next += count;

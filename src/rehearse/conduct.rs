@@ -79,7 +79,10 @@ impl Conductor {
     /// Somebody wants the rehearsal to end: first politely, then at once.
     pub(super) fn signal(&mut self, now: Duration, number: i32) {
         let again = matches!(self.cause, Some(Cause::Signal(_)));
-        self.cause = Some(Cause::Signal(u8::try_from(number).unwrap_or(0)));
+        // As in a rank, the first signal is the cause and the second only hurries.
+        if !again {
+            self.cause = Some(Cause::Signal(u8::try_from(number).unwrap_or(0)));
+        }
         self.next = Some((now, if again { Order::Kill } else { Order::Term }));
     }
 

@@ -145,13 +145,14 @@ pub(super) struct Block {
 }
 
 impl Block {
-    /// Claim a block: `127.0.0`, or the next one that no other rehearsal has and in which the rendezvous port is free.
+    /// Claim a block: `127.1.0`, or the next one that no other rehearsal has and in which the rendezvous port is free. Whoever
+    /// starts ranks by hand takes `127.0.0`, and would meet our rendezvous port there.
     pub(super) fn claim() -> anyhow::Result<Self> {
         let mut second_best = None;
         for third in 0..=u8::MAX {
             // The name ends with this process, however that ends.
             let name =
-                SocketAddr::from_abstract_name(format!("atom-launch-rehearse-127.0.{third}"))?;
+                SocketAddr::from_abstract_name(format!("atom-launch-rehearse-127.1.{third}"))?;
             let Ok(claim) = UnixListener::bind_addr(&name) else {
                 continue;
             };
@@ -172,7 +173,7 @@ impl Block {
     }
 
     fn address(&self, rank: u32) -> String {
-        format!("127.0.{}.{}", self.third, rank + 2)
+        format!("127.1.{}.{}", self.third, rank + 2)
     }
 
     /// An address for each rank.
@@ -184,8 +185,9 @@ impl Block {
     }
 }
 
-/// The first of so many free ports in a row, outside the range from which the system takes ports of its own.
-pub(super) fn free_ports(count: u16) -> anyhow::Result<u16> {
+/// The first of so many ports in a row that are free at each of these addresses, outside the range from which the system takes ports
+/// of its own. Nobody else's addresses are touched: a port that is tried is held for a moment.
+pub(super) fn free_ports(addresses: &[String], count: u16) -> anyhow::Result<u16> {
     let range = fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range").unwrap_or_default();
     let low: u16 = range
         .split_whitespace()
@@ -200,8 +202,11 @@ pub(super) fn free_ports(count: u16) -> anyhow::Result<u16> {
     };
     for _ in 0..TRIES {
         let start = first + u16::try_from(random() % u64::from(last - first)).unwrap_or(0);
-        // The port at all addresses is free when it is free at each.
-        if (start..start + count).all(|port| TcpListener::bind(("0.0.0.0", port)).is_ok()) {
+        let is_free = |port| {
+            let mut all = addresses.iter();
+            all.all(|address| TcpListener::bind((address.as_str(), port)).is_ok())
+        };
+        if (start..start + count).all(is_free) {
             return Ok(start);
         }
     }
@@ -244,10 +249,12 @@ mod tests {
 
     #[test]
     fn free_ports_can_be_bound_in_a_row() {
-        let first = free_ports(20).unwrap();
+        let block = Block::claim().unwrap();
+        let addresses = block.addresses(2).unwrap();
+        let first = free_ports(&addresses, 20).unwrap();
         assert!(first >= FIRST_PORT);
         let bound: Vec<_> = (first..first + 20)
-            .map(|port| TcpListener::bind(("127.0.0.1", port)))
+            .map(|port| TcpListener::bind((addresses[1].as_str(), port)))
             .collect();
         assert!(bound.iter().all(Result::is_ok));
     }

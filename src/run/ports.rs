@@ -12,6 +12,10 @@ use super::procfs::{self, Socket};
 
 /// Time for a connection to arrive.
 const ARRIVAL: Duration = Duration::from_secs(2);
+/// So many times a port is tried before it counts as held ...
+const TRIES: u32 = 3;
+/// ... with this time between: whoever only looks for a free port has it for a moment, as we do.
+const AGAIN: Duration = Duration::from_millis(50);
 
 /// State of a port at an address of this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,8 +40,8 @@ pub fn probe(address: &str, port: u16, own_job: Option<&str>) -> Port {
     };
     let mut elsewhere = true;
     for place in &places {
-        match TcpListener::bind(place) {
-            Ok(_) => elsewhere = false,
+        match bind(*place, || std::thread::sleep(AGAIN)) {
+            Ok(()) => elsewhere = false,
             Err(error) if error.kind() == io::ErrorKind::AddrNotAvailable => {}
             Err(error) if error.kind() == io::ErrorKind::AddrInUse => {
                 return Port::Held(holder(&[place.ip()], port, own_job));
@@ -50,6 +54,16 @@ pub fn probe(address: &str, port: u16, own_job: Option<&str>) -> Port {
     } else {
         Port::Free
     }
+}
+
+fn bind(place: SocketAddr, mut pause: impl FnMut()) -> io::Result<()> {
+    for _ in 1..TRIES {
+        match TcpListener::bind(place) {
+            Err(error) if error.kind() == io::ErrorKind::AddrInUse => pause(),
+            other => return other.map(drop),
+        }
+    }
+    TcpListener::bind(place).map(drop)
 }
 
 /// Whether what is sent to a port of an address that is not ours arrives here all the same, as behind a NAT; `None` when
@@ -181,6 +195,14 @@ mod tests {
         assert_eq!(probe("127.0.0.3", port, None), Port::Free);
         drop(listener);
         assert_eq!(probe("127.0.0.2", port, None), Port::Free);
+    }
+
+    #[test]
+    fn a_port_that_somebody_only_tries_is_free_and_one_that_stays_held_is_not() {
+        let mut holder = TcpListener::bind("127.0.0.2:0").ok();
+        let place = holder.as_ref().unwrap().local_addr().unwrap();
+        assert!(bind(place, || ()).is_err());
+        assert!(bind(place, || holder = None).is_ok());
     }
 
     #[test]

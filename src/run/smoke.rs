@@ -202,6 +202,8 @@ mod tests {
         base
     }
 
+    /// Longer than an answer takes on a busy machine.
+    const LONG: Duration = Duration::from_mins(2);
     const MODELS: (&str, &str) = (
         "GET /v1/models ",
         "HTTP/1.1 200 OK\r\nContent-Length: 21\r\n\r\n{\"data\":[{\"id\":\"m\"}]}",
@@ -216,7 +218,7 @@ mod tests {
                 "HTTP/1.1 200 OK\r\n\r\n{\"choices\":[{\"text\":\" I\"}]}",
             ),
         ]);
-        assert_eq!(one_token(&whole, Duration::from_secs(20)), Ok(()));
+        assert_eq!(one_token(&whole, LONG), Ok(()));
         let chunks = server(&[
             MODELS,
             (
@@ -224,7 +226,7 @@ mod tests {
                 "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n10\r\n{\"choices\":[{\"te\r\nb\r\nxt\":\" I\"}]}\r\n0\r\n\r\n",
             ),
         ]);
-        assert_eq!(one_token(&chunks, Duration::from_secs(20)), Ok(()));
+        assert_eq!(one_token(&chunks, LONG), Ok(()));
     }
 
     #[test]
@@ -236,7 +238,7 @@ mod tests {
                 "HTTP/1.1 503 No\r\nContent-Length: 18\r\n\r\nno_decode_workers\n",
             ),
         ]);
-        let why = one_token(&bad, Duration::from_secs(20)).unwrap_err();
+        let why = one_token(&bad, LONG).unwrap_err();
         assert_eq!(why, "/v1/completions answered HTTP 503: no_decode_workers");
         let empty = server(&[
             MODELS,
@@ -246,7 +248,7 @@ mod tests {
             ),
         ]);
         assert!(
-            one_token(&empty, Duration::from_secs(20))
+            one_token(&empty, LONG)
                 .unwrap_err()
                 .contains("without a completion")
         );

@@ -1,6 +1,6 @@
 """A server, router or workload that behaves as a test wants: `fake.py '{"port": 8000, ...}'`.
 
-Words: address, port            where to listen (never, when `port` is missing)
+Words: address, port            where to listen (never, when `port` is missing or null)
        ready                    path of a file: /health and the like answer 200 once it is there ("" = at once)
        closed                   do not listen until then (else: listen and answer `not_ready`, default 503)
        pages                    {path: status} that hold whatever the time
@@ -8,11 +8,12 @@ Words: address, port            where to listen (never, when `port` is missing)
        fault, when              what goes wrong, and the file that brings it ("" = at once, "term" = when told to end)
        signals                  path of a file that lists the signals that came
        on_term                  exit code for TERM (default 0), or "ignore"
-       orphan, setsid, engine   processes that are left behind, in a session of their own, or that die (file: when)
+       orphan, setsid           processes that are left behind, the second in a session of their own
+       engine                   path of a file: a process that only waits; its id is put there
        lines, bytes, flood_mb   output
        chatter                  [count, length, piece]: so many lines of this length, written in pieces of so many bytes
        reads_stdin              say how many bytes standard input has
-Standard library only; ends by itself after two minutes whatever happens.
+Standard library only; ends by itself after five minutes whatever happens. One that waits for nothing computes nothing.
 """
 
 import json
@@ -25,6 +26,7 @@ import time
 
 CONFIG = json.loads(sys.argv[1])
 END_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+LIFETIME = 300
 
 
 def there(name):
@@ -36,11 +38,18 @@ def there(name):
 def sleep_stubbornly(own_session):
     if own_session:
         os.setsid()
-    signal.alarm(120)
+    signal.alarm(LIFETIME)
     for number in END_SIGNALS:
         signal.signal(number, signal.SIG_IGN)
     while True:
         time.sleep(60)
+
+
+def tell(path, number):
+    """Put a number into a file, whole or not at all."""
+    with open(path + ".part", "w") as handle:
+        handle.write(str(number))
+    os.rename(path + ".part", path)
 
 
 def spawn_others():
@@ -52,11 +61,13 @@ def spawn_others():
             if os.fork() == 0:
                 sleep_stubbornly(True)
             os._exit(0)
-    if "engine" in CONFIG and os.fork() == 0:
-        signal.alarm(120)
-        while not os.path.exists(CONFIG["engine"]):
-            time.sleep(0.01)
-        os.kill(os.getpid(), signal.SIGKILL)
+    if "engine" in CONFIG:
+        engine = os.fork()
+        if engine == 0:
+            signal.alarm(LIFETIME)
+            while True:
+                signal.pause()
+        tell(CONFIG["engine"], engine)
 
 
 def fail(kind):
@@ -130,23 +141,23 @@ def output():
 
 
 def main():
-    signal.alarm(120)
+    signal.alarm(LIFETIME)
     for number in END_SIGNALS:
         signal.signal(number, on_term)
     spawn_others()
     for number in range(1, CONFIG.get("lines", 0) + 1):
         emit(b"line %d\n" % number)
     if "started" in CONFIG:
-        with open(CONFIG["started"] + ".part", "w") as handle:
-            handle.write(str(os.getpid()))
-        os.rename(CONFIG["started"] + ".part", CONFIG["started"])
+        tell(CONFIG["started"], os.getpid())
     threading.Thread(target=output, daemon=True).start()
-    if "port" in CONFIG:
+    if CONFIG.get("port"):
         threading.Thread(target=listen, daemon=True).start()
-    while True:
-        if "fault" in CONFIG and CONFIG.get("when") != "term" and there("when"):
+    while "fault" in CONFIG and CONFIG.get("when") != "term":
+        if there("when"):
             fail(CONFIG["fault"])
         time.sleep(0.005)
+    while True:
+        signal.pause()
 
 
 main()

@@ -208,10 +208,10 @@ atom-launch: 1 error; nothing was started
     refused(
         bomb,
         "error[yaml-syntax]: not readable as YAML: too large once every alias is written out
- --> models_atom.yaml:7:16
+ --> models_atom.yaml:6:26
   |
-7 | .a6: &a6 [*a5, *a5, *a5, *a5, *a5, *a5, *a5, *a5, *a5, *a5]
-  |                ^
+6 | .a5: &a5 [*a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4, *a4]
+  |                          ^
 atom-launch: 1 error; nothing was started
 ",
     );

@@ -152,7 +152,7 @@ fn a_signal_reaches_the_server() {
     let started = Instant::now();
     while !test.path("ready").exists() {
         assert!(
-            started.elapsed() < Duration::from_secs(20),
+            started.elapsed() < Duration::from_mins(2),
             "the server did not start"
         );
         std::thread::sleep(Duration::from_millis(5));

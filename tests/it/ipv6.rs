@@ -22,7 +22,7 @@ fn ports<const N: usize>(address: &str) -> [u16; N] {
 /// A rank for real, with the stand-ins of a rehearsal for server and router.
 fn node(more: &str) -> Test {
     let test = Test::new(&format!(
-        "node --model M --models-file m.yaml --model-dir models --quiet --tp 1 --poll-interval 0.1 --wait-server-timeout 20 --wait-router-timeout 20 --python ./{PYTHON} --router-bin ./{ROUTER} {more}"
+        "node --model M --models-file m.yaml --model-dir models --quiet --tp 1 --poll-interval 0.1 --wait-server-timeout 120 --wait-router-timeout 120 --python ./{PYTHON} --router-bin ./{ROUTER} {more}"
     ))
     .file("m.yaml", "M: {}")
     .file("models/M/config.json", "{}")

@@ -3,7 +3,7 @@
 use nix::sys::signal::Signal;
 use serde_json::{Value, json};
 
-use crate::harness::{End, Rank, alive};
+use crate::harness::{End, Rank, alive, with_limit};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
@@ -135,6 +135,17 @@ impl Case {
     }
 
     fn run(self) -> End {
+        if matches!(self.fault, "hang" | "never") {
+            return with_limit(
+                |limit| self.run_within(limit),
+                |end| end.stderr.contains(self.says),
+            );
+        }
+        self.run_within(0.0)
+    }
+
+    /// `wait` is the limit of the wait for what never becomes ready.
+    fn run_within(self, wait: f64) -> End {
         let mut rank = if self.follows() {
             Rank::follower()
         } else {
@@ -167,8 +178,8 @@ impl Case {
             } else {
                 "wait_server"
             };
-            rank.limit(limit, 1.5);
-            rank.limit("probe_timeout", 0.3);
+            rank.limit(limit, wait);
+            rank.limit("probe_timeout", 0.2);
         }
         if self.fault == "deaf" {
             rank.limit("grace", 0.3);

@@ -2,10 +2,11 @@
 
 use std::net::TcpListener;
 
-use nix::sys::signal::Signal;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::harness::{Rank, alive};
+use crate::harness::{End, Rank, alive, launcher, with_limit};
 
 #[test]
 fn a_good_job_is_recorded_from_preflight_to_teardown_without_secrets() {
@@ -95,7 +96,7 @@ fn a_port_that_isheld_stops_the_rank_and_names_the_holder() {
         drop(held);
         rank.end()
     };
-    assert_eq!(end.code, 2);
+    assert_eq!(end.code, 2, "{}", end.stderr);
     let holder = format!("is in use by process {}", std::process::id());
     assert!(end.stderr.contains(&holder), "{}", end.stderr);
     assert_eq!(end.manifest["failed_phase"], "preflight");
@@ -104,14 +105,23 @@ fn a_port_that_isheld_stops_the_rank_and_names_the_holder() {
 
 #[test]
 fn a_stranger_on_our_port_is_not_our_server() {
+    let stranger = format!("the port belongs to process {}", std::process::id());
+    let (rank, end) = with_limit(beside_a_stranger, |(_, end)| end.stderr.contains(&stranger));
+    assert_eq!(end.code, 69, "{}", end.stderr);
+    assert!(end.stderr.contains(&stranger), "{}", end.stderr);
+    assert!(!rank.path("router").exists());
+}
+
+/// A rank whose server has so many seconds to become ready, while somebody else answers at its port.
+fn beside_a_stranger(limit: f64) -> (Rank, End) {
     let mut rank = Rank::leader();
     // Ours lives and never listens; the test takes the port once the preflight is over.
-    rank.server(&json!({"ready": rank.file("never"), "closed": true}));
-    rank.limit("wait_server", 1.5);
+    rank.server(&json!({"port": null}));
+    rank.limit("wait_server", limit);
     // More answers than their owner can be looked up for.
     rank.limit("poll_interval", 0.01);
     rank.start();
-    rank.await_file("server");
+    rank.await_stderr("prefill-0: process");
     let stranger = TcpListener::bind((rank.address.as_str(), 8010)).unwrap();
     let thread = std::thread::spawn(move || {
         use std::io::{Read as _, Write as _};
@@ -129,22 +139,21 @@ fn a_stranger_on_our_port_is_not_our_server() {
     std::io::Write::write_all(&mut last, b"end").unwrap();
     thread.join().unwrap();
     let end = rank.end();
-    assert_eq!(end.code, 69, "{}", end.stderr);
-    assert!(end.took.as_secs() < 20, "{:?}: {}", end.took, end.stderr);
-    let stranger = format!("the port belongs to process {}", std::process::id());
-    assert!(end.stderr.contains(&stranger), "{}", end.stderr);
-    assert!(!rank.path("router").exists());
+    (rank, end)
 }
 
 #[test]
 fn what_never_becomes_ready_is_named_with_its_last_answer() {
-    let mut rank = Rank::leader();
-    rank.server(&json!({"ready": rank.file("never"), "lines": 3}));
-    rank.limit("wait_server", 1.0);
-    rank.limit("heartbeat", 0.3);
-    rank.start();
-    let end = rank.end();
-    assert_eq!(end.code, 69);
+    let run = |limit| {
+        let mut rank = Rank::leader();
+        rank.server(&json!({"ready": rank.file("never"), "lines": 3}));
+        rank.limit("wait_server", limit);
+        rank.limit("heartbeat", 0.3);
+        rank.start();
+        rank.end()
+    };
+    let end = with_limit(run, |end| end.stderr.contains("HTTP 503"));
+    assert_eq!(end.code, 69, "{}", end.stderr);
     for part in [
         "prefill-0",
         "HTTP 503",
@@ -159,14 +168,16 @@ fn what_never_becomes_ready_is_named_with_its_last_answer() {
 #[test]
 fn an_engine_that_dies_before_the_server_is_ready_fails_the_rank() {
     let mut rank = Rank::leader();
-    rank.server(&json!({"ready": rank.file("never"), "closed": true, "engine": rank.file("die")}));
+    rank.server(&json!({"port": null, "engine": rank.file("engine")}));
     rank.limit("engine_death_grace", 2.0);
-    rank.start();
-    rank.await_file("server");
-    // The watch believes in an engine only after it has seen it for a while.
-    let begun = std::time::Instant::now();
-    rank.until("some looks", || begun.elapsed().as_secs() >= 4);
-    rank.make_file("die");
+    rank.start_below(&[launcher().to_string_lossy().into_owned()], |command| {
+        command.env("ATOM_LAUNCH_LOG", "trace");
+    });
+    let engine = rank.await_file("engine").parse().unwrap();
+    // The watch believes in an engine only after it has seen it for 3 s: these looks are half a second apart or more.
+    let looks = || rank.stderr().matches(": 1 engine processes").count();
+    rank.until("some looks", || looks() >= 8);
+    kill(Pid::from_raw(engine), Signal::SIGKILL).unwrap();
     rank.await_stderr("was killed by SIGKILL");
     let end = rank.end();
     assert_eq!(end.code, 69, "{}", end.stderr);
@@ -187,7 +198,7 @@ fn a_workload_that_cannot_run_is_found_before_the_servers_load() {
         rank.spec["workload"] = json!([program]);
         rank.start();
         let end = rank.end();
-        assert_eq!(end.code, code);
+        assert_eq!(end.code, code, "{}", end.stderr);
         assert!(end.stderr.contains(program), "{}", end.stderr);
         assert!(!rank.path("server").exists());
     }
@@ -195,13 +206,17 @@ fn a_workload_that_cannot_run_is_found_before_the_servers_load() {
 
 #[test]
 fn a_workload_that_hangs_is_ended_with_all_that_it_started() {
-    let mut rank = Rank::leader();
-    rank.workload(&json!({"on_term": "ignore", "orphan": 2, "setsid": 1}));
-    // Time enough for the fake to begin to ignore TERM, also on a busy machine.
-    rank.limit("workload_timeout", 5.0);
-    rank.limit("grace", 0.5);
-    rank.start();
-    let end = rank.end();
+    let run = |limit| {
+        let mut rank = Rank::leader();
+        rank.workload(&json!({"on_term": "ignore", "orphan": 2, "setsid": 1}));
+        rank.limit("workload_timeout", limit);
+        rank.limit("grace", 0.5);
+        rank.start();
+        let end = rank.end();
+        // It ignores TERM by the time it says that it runs.
+        (rank.path("workload").exists(), end)
+    };
+    let (_, end) = with_limit(run, |(began, _)| *began);
     assert_eq!(end.code, 124, "{}", end.stderr);
     assert!(end.stderr.contains("sending KILL"), "{}", end.stderr);
 }
@@ -220,7 +235,7 @@ fn a_stopped_workload_may_finish_what_its_script_began() {
     rank.await_file("results.ready");
     rank.signal(Signal::SIGTERM);
     let end = rank.end();
-    assert_eq!(end.code, 143);
+    assert_eq!(end.code, 143, "{}", end.stderr);
     assert_eq!(rank.await_file("results"), "results\n");
 }
 
@@ -235,12 +250,12 @@ fn the_other_ranks_go_when_the_router_goes_and_not_when_it_is_busy() {
     first.start();
     second.await_stderr("the router is up");
     let router: i32 = first.await_file("router").parse().unwrap();
-    let router = nix::unistd::Pid::from_raw(router);
-    nix::sys::signal::kill(router, Signal::SIGSTOP).unwrap();
+    let router = Pid::from_raw(router);
+    kill(router, Signal::SIGSTOP).unwrap();
     let begun = std::time::Instant::now();
     first.until("some polls", || begun.elapsed().as_millis() > 700);
     assert!(!second.ended());
-    nix::sys::signal::kill(router, Signal::SIGCONT).unwrap();
+    kill(router, Signal::SIGCONT).unwrap();
     first.make_file("go");
     assert_eq!(first.end().code, 0);
     let end = second.end();
@@ -309,12 +324,16 @@ fn a_router_without_a_page_for_readiness_is_up_for_all_ranks() {
 
 #[test]
 fn nothing_pauses_between_the_workloads_end_and_the_ranks() {
-    let mut rank = Rank::leader();
-    rank.start();
-    let end = rank.end();
-    assert_eq!(end.code, 0);
-    let teardown = end.manifest["phases"].as_array().unwrap().last().unwrap();
-    assert_eq!(teardown["phase"], "teardown");
-    let took = teardown["end_s"].as_f64().unwrap() - teardown["start_s"].as_f64().unwrap();
-    assert!(took < 5.0, "{took} s");
+    let teardown = || {
+        let mut rank = Rank::leader();
+        rank.start();
+        let end = rank.end();
+        assert_eq!(end.code, 0, "{}", end.stderr);
+        let teardown = end.manifest["phases"].as_array().unwrap().last().unwrap();
+        assert_eq!(teardown["phase"], "teardown");
+        teardown["end_s"].as_f64().unwrap() - teardown["start_s"].as_f64().unwrap()
+    };
+    // A busy machine delays one of them or another; a pause delays each.
+    let mut all = std::iter::repeat_with(teardown).take(10);
+    assert!(all.any(|took| took < 1.0), "each took a second or more");
 }

@@ -23,7 +23,7 @@ fn a_flood_and_junk_reach_the_log_whole_and_cost_little_memory() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
     let end = rank.end();
-    assert_eq!(end.code, 0);
+    assert_eq!(end.code, 0, "{}", end.stderr);
     let log = fs::read(rank.path("logs/prefill-0.log")).unwrap();
     assert!(log.starts_with(&[0, 255, 27, 91, 49]));
     assert_eq!(log.len(), 5 + (64 << 20));
@@ -123,7 +123,7 @@ fn lines_are_shown_whole_with_their_prefix_however_they_are_written() {
     rank.router(&json!({"ready": router, "flooded": router, "chatter": [2000, 300, 11]}));
     rank.start();
     let end = rank.end();
-    assert_eq!(end.code, 0);
+    assert_eq!(end.code, 0, "{}", end.stderr);
     for name in ["prefill-0", "router"] {
         let start = format!("[{name}] chatter ");
         let whole = end
@@ -148,7 +148,7 @@ fn the_last_fifty_lines_of_a_server_that_failed_are_shown_and_all_are_in_its_log
     rank.server(&json!({"lines": 200, "fault": "exit:4", "when": ""}));
     rank.start();
     let end = rank.end();
-    assert_eq!(end.code, 4);
+    assert_eq!(end.code, 4, "{}", end.stderr);
     let shown: Vec<String> = end
         .stderr
         .lines()
@@ -172,7 +172,7 @@ fn waiting_makes_few_lines() {
     rank.until("some polls", || begun.elapsed().as_secs() >= 3);
     rank.make_file("go");
     let end = rank.end();
-    assert_eq!(end.code, 0);
+    assert_eq!(end.code, 0, "{}", end.stderr);
     let own = end
         .stderr
         .lines()
@@ -204,7 +204,7 @@ fn a_folder_that_cannot_be_collected_into_does_not_change_the_code() {
     rank.spec["workload"] = json!(["sh", "-c", "exit 6"]);
     rank.start();
     let end = rank.end();
-    assert_eq!(end.code, 6);
+    assert_eq!(end.code, 6, "{}", end.stderr);
     assert!(end.stderr.contains("blocked/out"), "{}", end.stderr);
 }
 
@@ -261,7 +261,7 @@ fn a_log_folder_that_cannot_be_written_is_found_before_the_start() {
     rank.spec["log_dir"] = json!(rank.file("blocked/logs"));
     rank.start();
     let end = rank.end();
-    assert_eq!(end.code, 2);
+    assert_eq!(end.code, 2, "{}", end.stderr);
     assert!(end.stderr.contains("blocked/logs"), "{}", end.stderr);
     assert!(!rank.path("server").exists());
 }

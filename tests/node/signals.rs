@@ -4,7 +4,7 @@ use nix::sys::signal::{Signal, killpg};
 use nix::unistd::Pid;
 use serde_json::json;
 
-use crate::harness::{Rank, alive, launcher};
+use crate::harness::{NEVER, Rank, alive, launcher, with_limit};
 
 /// The phases that a signal cuts short.
 const PHASES: [&str; 5] = ["servers", "router", "smoke", "workload", "serving"];
@@ -25,12 +25,12 @@ fn in_phase(phase: &str) -> Rank {
         }
         "linger" => {
             rank.spec["workload"] = json!(["true"]);
-            rank.limit("linger", 50.0);
+            rank.limit("linger", NEVER);
         }
         "teardown" => {
             rank.spec["workload"] = json!(["true"]);
             rank.server(&json!({"ready": "", "on_term": "ignore", "orphan": 1, "setsid": 1}));
-            rank.limit("grace", 50.0);
+            rank.limit("grace", NEVER);
         }
         _ => {}
     }
@@ -144,7 +144,7 @@ fn a_second_signal_ends_every_phase_at_once() {
             143
         };
         assert_eq!(end.code, code, "{phase}: {}", end.stderr);
-        assert!(end.took.as_secs() < 45, "{phase}: {:?}", end.took);
+        assert!(end.took.as_secs_f64() < NEVER, "{phase}: {:?}", end.took);
     }
 }
 
@@ -196,7 +196,7 @@ fn a_second_signal_kills_what_ignores_the_first() {
     let mut rank = Rank::leader();
     rank.server(&json!({"ready": "", "on_term": "ignore", "orphan": 2}));
     rank.workload(&json!({"on_term": "ignore"}));
-    rank.limit("grace", 55.0);
+    rank.limit("grace", NEVER);
     rank.start();
     rank.await_file("workload");
     rank.signal(Signal::SIGINT);
@@ -204,8 +204,8 @@ fn a_second_signal_kills_what_ignores_the_first() {
     // Another signal: the same one a moment later could be an echo of the first.
     rank.signal(Signal::SIGTERM);
     let end = rank.end();
-    assert_eq!(end.code, 130);
-    assert!(end.took.as_secs() < 40, "{:?}", end.took);
+    assert_eq!(end.code, 130, "{}", end.stderr);
+    assert!(end.took.as_secs_f64() < NEVER, "{:?}", end.took);
 }
 
 #[test]
@@ -277,17 +277,28 @@ fn a_launcher_that_is_stopped_sees_what_happened_meanwhile_when_it_goes_on() {
 
 #[test]
 fn time_in_which_the_launcher_is_stopped_is_not_waiting_time() {
-    let mut rank = Rank::leader();
-    rank.server(&json!({"ready": rank.file("go")}));
-    rank.limit("wait_server", 5.0);
-    rank.start();
-    rank.await_file("server");
-    rank.signal(Signal::SIGSTOP);
-    let begun = std::time::Instant::now();
-    rank.until("more than the limit", || begun.elapsed().as_secs() >= 6);
-    rank.make_file("go");
-    rank.signal(Signal::SIGCONT);
-    let end = rank.end();
+    let run = |limit: f64| {
+        // A shorter stop counts as a slow machine.
+        let limit = limit + 5.0;
+        let mut rank = Rank::leader();
+        rank.server(&json!({"ready": rank.file("go")}));
+        rank.limit("wait_server", limit);
+        rank.start();
+        let started = rank.path("server");
+        rank.until("the server or the limit", || {
+            started.exists() || !alive(rank.pid())
+        });
+        rank.signal(Signal::SIGSTOP);
+        let begun = std::time::Instant::now();
+        rank.until("more than the limit", || {
+            begun.elapsed().as_secs_f64() > limit + 0.5
+        });
+        rank.make_file("go");
+        rank.signal(Signal::SIGCONT);
+        rank.end()
+    };
+    // Before and after the stop it needs some of the time.
+    let end = with_limit(run, |end| end.code == 0);
     assert_eq!(end.code, 0, "{}", end.stderr);
 }
 

@@ -94,9 +94,7 @@ def a_node_set_down_ends_the_job(test):
 @case(2)
 def a_rank_that_never_comes_is_named_with_its_address(test):
     test.tell("slow-server-8020-%s" % test.nodes[1])
-    job = test.start(1, 1, "--wait-server-timeout", "5")
-    text = job.end("FAILED", "69:0")
-    in_order(text, "not all servers became ready within", "decode-1 (%s:8020) HTTP 503" % test.nodes[1])
+    test.overdue("decode-1 (%s:8020) HTTP 503" % test.nodes[1])
 
 
 @case(2)

@@ -14,9 +14,9 @@ import traceback
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 # Nobody waits this long when all is well; a busy machine may need much of it.
-PATIENCE = 90
-# From a failure to the end of its job. A few seconds when the machine is not busy.
-AT_ONCE = 30
+PATIENCE = 150
+# From a failure to the end of its job. A few seconds when the machine is not busy; a job that nobody ends has five minutes.
+AT_ONCE = 90
 STATES_OF_AN_END = {"COMPLETED", "FAILED", "CANCELLED", "TIMEOUT", "NODE_FAIL", "OUT_OF_MEMORY", "DEADLINE", "PREEMPTED", "BOOT_FAIL"}
 # Every `Case`, in the order of the files and in them.
 CASES = []
@@ -164,6 +164,15 @@ class Test:
 
     def start(self, prefill, decode, *more, submit=(), env=None, **kinds):
         return self.submit(self.script(prefill, decode, *more, **kinds), *submit, env=env)
+
+    def overdue(self, part):
+        """The output of a job whose wait for its servers runs out, once this part was there before: it gets more and more time."""
+        for limit in (5, 20, 60):
+            text = self.start(1, 1, "--wait-server-timeout", str(limit)).end("FAILED", "69:0")
+            if part in text:
+                break
+        in_order(text, part, "not all servers became ready within ")
+        return text
 
     def living(self):
         """Processes that carry this case's mark, SLURM's own excepted."""

@@ -3,10 +3,13 @@
 use super::*;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Instant;
+use std::sync::mpsc::Receiver;
 
-const PATIENCE: Duration = Duration::from_secs(20);
+/// Longer than anything here takes on a busy machine; nobody waits for it when all is well.
+const PATIENCE: Duration = Duration::from_mins(2);
+
+/// The same for a single check, in milliseconds.
+const LONG: u64 = 120_000;
 
 struct Asked {
     answers: Receiver<(usize, Answer)>,
@@ -81,12 +84,12 @@ fn a_status_is_read_over_ipv4_ipv6_and_names() {
         let Some(port) = answering(bind, ok) else {
             continue; // a machine without IPv6
         };
-        let answer = prober(50, 5000).first(&format!("http://{host}:{port}/health"));
+        let answer = prober(50, LONG).first(&format!("http://{host}:{port}/health"));
         assert_eq!(answer, Answer::Ready, "{host}");
     }
     let port = answering("127.0.0.1", "HTTP/1.1 503 Loading\r\n\r\n").unwrap();
     assert_eq!(
-        prober(50, 5000).first(&format!("http://127.0.0.1:{port}/")),
+        prober(50, LONG).first(&format!("http://127.0.0.1:{port}/")),
         Answer::Status(503)
     );
 }
@@ -98,23 +101,19 @@ fn a_closed_port_is_refused_at_every_poll() {
         .local_addr()
         .unwrap()
         .port();
-    let asked = prober(20, 5000);
+    let asked = prober(20, LONG);
     assert_eq!(
         asked.first(&format!("http://127.0.0.1:{port}/")),
         Answer::Refused
     );
     assert_eq!(asked.next(), Answer::Refused);
     asked.prober.unwatch(0);
-    // What was under way may still come; then it is still.
-    while asked
-        .answers
-        .recv_timeout(Duration::from_millis(300))
-        .is_ok()
-    {}
-    assert_eq!(
-        asked.answers.recv_timeout(Duration::from_millis(100)),
-        Err(RecvTimeoutError::Timeout)
-    );
+    let target = Target::parse(&format!("http://127.0.0.1:{port}/")).unwrap();
+    asked.prober.watch(1, target);
+    // What was under way may still come; once the later order has an answer, only that is asked.
+    let id = || asked.answers.recv_timeout(PATIENCE).unwrap().0;
+    while id() == 0 {}
+    assert!((0..5).all(|_| id() == 1));
 }
 
 #[test]
@@ -123,7 +122,7 @@ fn a_refused_eager_check_is_repeated_long_before_the_interval() {
         .unwrap()
         .local_addr()
         .unwrap();
-    let asked = prober(60_000, 5000);
+    let asked = prober(600_000, LONG);
     let target = Target::parse(&format!("http://{place}/")).unwrap();
     asked.prober.watch(0, target.eagerly());
     assert_eq!(asked.next(), Answer::Refused);
@@ -146,7 +145,7 @@ fn redirects_are_answers_and_not_followed() {
             .into_boxed_str(),
     );
     let port = answering("127.0.0.1", text).unwrap();
-    let asked = prober(20, 5000);
+    let asked = prober(20, LONG);
     assert_eq!(
         asked.first(&format!("http://127.0.0.1:{port}/")),
         Answer::Status(302)
@@ -166,7 +165,7 @@ fn a_page_that_is_missing_is_replaced_by_the_other_at_once() {
         let _ = stream.write_all(text.as_bytes());
     })
     .unwrap();
-    let asked = prober(60_000, 5000);
+    let asked = prober(600_000, LONG);
     let target = Target::parse(&format!("http://127.0.0.1:{port}/readiness")).unwrap();
     asked.prober.watch(0, target.or("/v1/models"));
     assert_eq!(asked.next(), Answer::Ready);
@@ -179,42 +178,41 @@ fn a_server_that_hung_is_seen_ready_while_the_hung_checks_are_still_open() {
         let number = connections.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
         request_of(&mut stream);
         if number < 3 {
-            std::thread::sleep(Duration::from_mins(1));
+            std::thread::sleep(PATIENCE * 2);
         }
         let _ = stream.write_all(b"HTTP/1.1 200 OK\r\n\r\n");
     })
     .unwrap();
-    let begun = Instant::now();
+    // The hung checks are open for longer than the answer is waited for.
     assert_eq!(
-        prober(100, 30_000).first(&format!("http://127.0.0.1:{port}/")),
+        prober(100, 2 * LONG).first(&format!("http://127.0.0.1:{port}/")),
         Answer::Ready
     );
-    assert!(begun.elapsed() < Duration::from_secs(15));
 }
 
 #[test]
 fn silence_is_a_timeout_and_junk_is_no_http() {
     let hung = server("127.0.0.1", |stream| {
-        std::thread::sleep(Duration::from_mins(1));
+        std::thread::sleep(PATIENCE * 2);
         drop(stream);
     })
     .unwrap();
     assert_eq!(
-        prober(60_000, 200).first(&format!("http://127.0.0.1:{hung}/")),
+        prober(600_000, 200).first(&format!("http://127.0.0.1:{hung}/")),
         Answer::Busy
     );
     let junk = answering("127.0.0.1", "SSH-2.0-x\r\n").unwrap();
     assert_eq!(
-        prober(50, 5000).first(&format!("http://127.0.0.1:{junk}/")),
+        prober(50, LONG).first(&format!("http://127.0.0.1:{junk}/")),
         Answer::NotHttp
     );
     let closed = server("127.0.0.1", drop).unwrap();
-    let answer = prober(50, 5000).first(&format!("http://127.0.0.1:{closed}/"));
+    let answer = prober(50, LONG).first(&format!("http://127.0.0.1:{closed}/"));
     assert!(matches!(answer, Answer::Broken(_)), "{answer:?}");
 }
 
 #[test]
 fn a_name_without_an_address_is_said() {
-    let answer = prober(50, 5000).first("http://no-such-host.invalid:80/");
+    let answer = prober(50, LONG).first("http://no-such-host.invalid:80/");
     assert!(matches!(answer, Answer::Unresolved(_)), "{answer:?}");
 }

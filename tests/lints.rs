@@ -145,7 +145,7 @@ fn a_machine_without_a_route_needs_an_address() {
         texts,
         [
             "error[no-host-address]: no address for KV transfer: prefill-0 is in no list of nodes, and there is no route out; \
-          give it with `--host-ip ADDR`, or all nodes with IPADDRS or `--nodes`\n"
+          give it with `--host-ip ADDR`, or all nodes with `--nodes` or IPADDRS\n"
         ]
     );
 }

@@ -7,7 +7,7 @@ use super::talk::tell_origins;
 use super::{NOTHING_STARTED, print};
 use crate::cli::NodeArgs;
 use crate::domain::codes::NO_ADDRESSES;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, NODES, Place};
 use crate::exit;
 use crate::input;
 use crate::plan::node::NodeSpec;
@@ -39,7 +39,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
                 Place::Input("--nodes".into()),
                 format!("the addresses of the {} nodes are not known", plan.ranks),
             )
-            .help("set IPADDRS or `--nodes`, one address a rank"),
+            .help(Help::give("set ", NODES, ", one address a rank")),
         ),
         Ok(_) => {}
     }

@@ -362,7 +362,8 @@ impl<'a> Driver<'a> {
 }
 
 fn say_finding(finding: &Diagnostic) {
-    let help = match finding.help.as_slice() {
+    let help: Vec<String> = finding.help.iter().map(ToString::to_string).collect();
+    let help = match help.as_slice() {
         [] => String::new(),
         some => format!(" ({})", some.join("; ")),
     };

@@ -281,6 +281,7 @@ impl<'a> Driver<'a> {
                     self.prober.watch(id, asked);
                 }
             }
+            Action::Relax(target) => self.prober.relax(self.probe_id(target)),
             Action::Unwatch(target) => self.prober.unwatch(self.probe_id(target)),
             Action::Inspect(server) => {
                 if let Some(sample) = self.sample(server) {

@@ -4,10 +4,12 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use atom_launch::domain::codes;
 use serde_json::Value;
+
+#[path = "common/ran.rs"]
+mod ran;
 
 fn root(path: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
@@ -104,18 +106,9 @@ fn keys(value: &Value, path: &str, found: &mut Vec<String>) {
 }
 
 fn json(args: &[&str], env: &[(&str, &str)]) -> Value {
-    let output = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .args(args)
-        .env_clear()
-        .envs(env.iter().copied())
-        .output()
-        .unwrap();
-    assert!(
-        !output.stdout.is_empty(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    serde_json::from_slice(&output.stdout).unwrap()
+    let ran = ran::run(".", args.iter().copied(), env);
+    assert!(!ran.stdout.is_empty(), "{}", ran.stderr);
+    serde_json::from_str(&ran.stdout).unwrap()
 }
 
 fn each_key_is_named(page: &str, value: &Value) {

@@ -6,7 +6,6 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use atom_launch::cli::JobArgs;
 use atom_launch::domain::codes;
@@ -18,33 +17,18 @@ use atom_launch::render::diagnostic;
 use atom_launch::resolve::{self, Inputs, model, topology};
 
 mod lint_jobs;
+#[path = "common/ran.rs"]
+mod ran;
+
+use ran::Ran;
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/lints")
 }
 
-/// What a run of the program left.
-struct Run {
-    stdout: String,
-    stderr: String,
-    code: Option<i32>,
-}
-
 /// The program in a folder with an environment of its own.
-fn run(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .args(args)
-        .env_clear()
-        .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-        .envs(env.iter().copied())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    Run {
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code(),
-    }
+fn run(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Ran {
+    ran::run(folder, args.iter().copied(), env)
 }
 
 /// Compare with a kept text, or renew it and remember that it changed.
@@ -161,7 +145,7 @@ fn a_machine_without_a_route_needs_an_address() {
         texts,
         [
             "error[no-host-address]: no address for KV transfer: prefill-0 is in no list of nodes, and there is no route out; \
-          give it with `--host-ip ADDR`, or all nodes with IPADDRS or `--nodes`\n"
+          give it with `--host-ip ADDR`, or all nodes with `--nodes` or IPADDRS\n"
         ]
     );
 }

@@ -11,6 +11,11 @@ use std::process::Command;
 use serde_json::Value;
 use unicode_width::UnicodeWidthStr as _;
 
+#[path = "common/ran.rs"]
+mod ran;
+
+use ran::Ran;
+
 const MODELS: &str = r#"Demo-8B:
   env: "DEMO_NOTE='two words'"
   kv_cache_flags: "--kv_cache_dtype fp8"
@@ -19,28 +24,13 @@ const MODELS: &str = r#"Demo-8B:
   mtp_flags: "--method mtp --num-speculative-tokens"
 "#;
 
-struct Run {
-    stdout: String,
-    stderr: String,
-    code: Option<i32>,
-}
-
-fn run(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Run {
-    let output = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .args(args)
-        .env_clear()
-        .env("MODEL_NAME", "Demo-8B")
-        .env("MODEL_DIR", "/models")
-        .env("ATOM_MODELS_FILE", "models_atom.yaml")
-        .envs(env.iter().copied())
-        .current_dir(folder)
-        .output()
-        .unwrap();
-    Run {
-        stdout: String::from_utf8(output.stdout).unwrap(),
-        stderr: String::from_utf8(output.stderr).unwrap(),
-        code: output.status.code(),
-    }
+fn run(folder: &Path, args: &[&str], env: &[(&str, &str)]) -> Ran {
+    let job = [
+        ("MODEL_NAME", "Demo-8B"),
+        ("MODEL_DIR", "/models"),
+        ("ATOM_MODELS_FILE", "models_atom.yaml"),
+    ];
+    ran::run(folder, args.iter().copied(), &[&job, env].concat())
 }
 
 fn folder() -> tempfile::TempDir {
@@ -49,7 +39,7 @@ fn folder() -> tempfile::TempDir {
     folder
 }
 
-fn plan(args: &[&str], env: &[(&str, &str)]) -> Run {
+fn plan(args: &[&str], env: &[(&str, &str)]) -> Ran {
     let words: Vec<&str> = std::iter::once("plan")
         .chain(args.iter().copied())
         .collect();

@@ -1,22 +1,15 @@
 //! Recipes that run on real machines must pass `check` without an error: what it says of them is kept beside them.
 
-#![expect(clippy::unwrap_used, reason = "a test may fail")]
-
 use std::path::Path;
-use std::process::Command;
+
+#[path = "common/ran.rs"]
+mod ran;
 
 fn check(args: &[&str]) -> (Option<i32>, String) {
-    let output = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .arg("check")
-        .args(args)
-        .env_clear()
-        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data"))
-        .output()
-        .unwrap();
-    (
-        output.status.code(),
-        String::from_utf8(output.stdout).unwrap(),
-    )
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/data");
+    let words = std::iter::once("check").chain(args.iter().copied());
+    let ran = ran::run(folder, words, &[]);
+    (ran.code, ran.stdout)
 }
 
 #[test]

@@ -7,18 +7,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+#[path = "common/ran.rs"]
+mod ran;
+
 fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 #[test]
 fn the_committed_schema_is_the_program_s() {
-    let output = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .arg("schema")
-        .env_clear()
-        .output()
-        .unwrap();
-    let now = String::from_utf8(output.stdout).unwrap();
+    let now = ran::run(root(), ["schema"], &[]).stdout;
     let path = root().join("schema/models_atom.schema.json");
     let kept = fs::read_to_string(&path).unwrap_or_default();
     if kept != now && std::env::var_os("UPDATE_GOLDEN").is_some() {

@@ -5,18 +5,13 @@
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
+#[path = "common/ran.rs"]
+mod ran;
+
 fn program(args: &[&str]) -> String {
-    let output = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .args(args)
-        .env_clear()
-        .output()
-        .unwrap();
-    assert!(
-        output.status.success(),
-        "{}",
-        String::from_utf8_lossy(&output.stderr)
-    );
-    String::from_utf8(output.stdout).unwrap()
+    let ran = ran::run(".", args.iter().copied(), &[]);
+    assert_eq!(ran.code, Some(0), "{}", ran.stderr);
+    ran.stdout
 }
 
 /// What bash offers for the last of the words, through the function that `complete` registers.
@@ -192,13 +187,10 @@ fn manual_pages_render_without_a_warning() {
             assert_eq!(String::from_utf8_lossy(&output.stderr), "", "{page}");
         }
     }
-    let unknown = Command::new(env!("CARGO_BIN_EXE_atom-launch"))
-        .args(["man", "plans"])
-        .output()
-        .unwrap();
-    assert_eq!(unknown.status.code(), Some(2));
+    let unknown = ran::run(".", ["man", "plans"], &[]);
+    assert_eq!(unknown.code, Some(2));
     assert_eq!(
-        String::from_utf8_lossy(&unknown.stderr),
+        unknown.stderr,
         "error: no subcommand `plans`\n  = help: did you mean `plan`?\n"
     );
 }

@@ -7,7 +7,7 @@ use crate::cli::JobArgs;
 use crate::domain::codes::{
     INVALID_SETTING, NO_ADDRESSES, NO_HOST_ADDRESS, NO_MODEL, NO_MODEL_FOLDER, WHICH_WORKER,
 };
-use crate::domain::diagnostic::{Code, Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Code, Diagnostics, Place};
 use crate::domain::environment::{Environment, HostFacts, ModelFolder};
 use crate::domain::models::ModelEntry;
 use crate::domain::settings::Settings;
@@ -100,7 +100,7 @@ impl Job {
     fn tell(&self) {
         let mut findings = without_consequences(&self.findings);
         if self.only_options {
-            findings = without_variables(&findings);
+            findings.without_variables();
         }
         let file = Some(&self.loaded.models.file);
         report(&findings, file, &self.environment, self.consequence);
@@ -180,23 +180,6 @@ impl Job {
         let plan = resolve::job(inputs, &placement, &mut self.findings);
         Ok((plan, placement))
     }
-}
-
-/// The same, with options alone where a variable would do as well.
-fn without_variables(findings: &Diagnostics) -> Diagnostics {
-    let plain = |text: &String| {
-        let names = input::settings::VARIABLES.iter();
-        names.fold(text.clone(), |text, name| {
-            let text = text.replace(&format!(" or {name}"), "");
-            text.replace(&format!("{name} or `"), "`")
-        })
-    };
-    let findings = findings.0.iter().map(|finding| Diagnostic {
-        message: plain(&finding.message),
-        help: finding.help.iter().map(plain).collect(),
-        ..finding.clone()
-    });
-    Diagnostics(findings.collect())
 }
 
 /// Findings without those that only follow from an input that could not be read: that nothing is given, where something unusable is.

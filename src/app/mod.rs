@@ -5,9 +5,11 @@ mod files;
 mod job;
 mod node;
 mod rehearse;
+mod report;
 mod sbatch;
 mod shell;
 mod talk;
+mod wait;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -58,8 +60,8 @@ pub fn run(words: Vec<OsString>) -> ExitCode {
         Some(Command::Check(args)) => check_command(&args),
         Some(Command::Models(args)) => files::models_command(&args),
         Some(Command::Diff(args)) => files::diff_command(&args),
-        Some(Command::Wait(args)) => Ok(node::wait_command(&args)),
-        Some(Command::Report(args)) => node::report_command(&args),
+        Some(Command::Wait(args)) => Ok(wait::wait_command(&args)),
+        Some(Command::Report(args)) => report::report_command(&args),
         Some(Command::Rehearse(args)) => rehearse::rehearse_command(&args, &words),
         Some(Command::Sbatch(args)) => sbatch::sbatch_command(&args, &words),
         Some(Command::Schema) => print(&render::pretty(&render::schema::schema())),

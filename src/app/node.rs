@@ -1,24 +1,21 @@
-//! `node`: the plan of one rank → what the engine needs. Also `wait` and `report`, which share its prober and its records.
+//! `node`: the plan of one rank → what the engine needs.
 
 use std::time::Duration;
 
 use super::job::Job;
 use super::talk::tell_origins;
 use super::{NOTHING_STARTED, print};
-use crate::cli::{NodeArgs, ReportArgs, ReportFormat, WaitArgs};
+use crate::cli::NodeArgs;
 use crate::domain::codes::NO_ADDRESSES;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, NODES, Place};
 use crate::exit;
 use crate::input;
 use crate::plan::node::NodeSpec;
 use crate::render;
-use crate::report;
 use crate::resolve::node;
 use crate::resolve::own::own_rank;
 use crate::run::event::{Outcome, Phase, Verdict};
 use crate::run::manifest::Manifest;
-use crate::run::records::Records;
-use crate::run::wait::{Failed, Patience, wait_for};
 use crate::run::{self, talk};
 
 /// `atom-launch node`
@@ -42,7 +39,7 @@ pub(super) fn node_command(args: &NodeArgs) -> anyhow::Result<u8> {
                 Place::Input("--nodes".into()),
                 format!("the addresses of the {} nodes are not known", plan.ranks),
             )
-            .help("set IPADDRS or `--nodes`, one address a rank"),
+            .help(Help::give("set ", NODES, ", one address a rank")),
         ),
         Ok(_) => {}
     }
@@ -100,68 +97,4 @@ fn leave_word(spec: &NodeSpec, findings: &Diagnostics) {
     });
     // It was said on stderr already; nobody is worse off without the record.
     let _ = record.write(&spec.log_dir);
-}
-
-/// `atom-launch wait`
-pub(super) fn wait_command(args: &WaitArgs) -> u8 {
-    let time = |name: &str, text: &str| {
-        let time = input::settings::interval(text);
-        time.map(Duration::from_secs_f64)
-            .map_err(|why| format!("`{name}` {why}, found `{}`", text.escape_debug()))
-    };
-    let times = (
-        time("--timeout", &args.timeout),
-        time("--poll-interval", &args.poll_interval),
-    );
-    let (Ok(timeout), Ok(interval)) = (&times.0, &times.1) else {
-        for problem in [times.0.err(), times.1.err()].into_iter().flatten() {
-            render::to_stderr(&format!("error: {problem}\n"));
-        }
-        return exit::USAGE;
-    };
-    let patience = Patience {
-        timeout: *timeout,
-        interval: *interval,
-        probe_timeout: Duration::from_secs(10),
-        heartbeat: Duration::from_secs(30),
-    };
-    let quiet = args.quiet;
-    match wait_for(&args.urls, patience, |line| {
-        if !quiet {
-            render::to_stderr(&format!("atom-launch: {line}\n"));
-        }
-    }) {
-        Ok(()) => exit::OK,
-        Err(failed) => {
-            let (lines, code) = match failed {
-                Failed::Usage(lines) => (lines, exit::USAGE),
-                Failed::Missing(lines) => (lines, exit::UNAVAILABLE),
-            };
-            for line in &lines {
-                render::to_stderr(&format!("error: {}\n", render::diagnostic::printable(line)));
-            }
-            code
-        }
-    }
-}
-
-/// `atom-launch report`
-pub(super) fn report_command(args: &ReportArgs) -> anyhow::Result<u8> {
-    let records = match Records::read(&args.folder) {
-        Ok(records) => records,
-        Err(problem) => {
-            render::to_stderr(&format!("error: {problem}\n"));
-            return Ok(exit::USAGE);
-        }
-    };
-    let text = match args.format {
-        ReportFormat::Text => report::text(&records),
-        ReportFormat::Html => report::html(&records),
-    };
-    render::to_stdout(text.as_bytes())?;
-    Ok(if args.exit_code {
-        records.exit_code()
-    } else {
-        exit::OK
-    })
 }

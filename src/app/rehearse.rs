@@ -3,14 +3,14 @@
 use std::ffi::OsString;
 use std::time::Duration;
 
-use super::NOTHING_STARTED;
 use super::job::Job;
+use super::{NOTHING_STARTED, report};
 use crate::cli::{JobArgs, RehearseArgs};
 use crate::domain::diagnostic::Diagnostics;
 use crate::domain::environment::Environment;
 use crate::domain::settings::Settings;
 use crate::exit;
-use crate::input::settings::read_life;
+use crate::input::settings;
 use crate::plan::JobPlan;
 use crate::rehearse::{self, Look, Voice};
 use crate::run::console::{Manner, stderr};
@@ -21,26 +21,26 @@ struct Reader {
     findings: Diagnostics,
 }
 
-impl Reader {
-    fn read(&self, job: &JobArgs) -> Result<Job, u8> {
-        let (environment, findings) = (self.environment.clone(), self.findings.clone());
-        Job::read_with(job, &[], environment, findings, NOTHING_STARTED)
-    }
-}
-
 impl Look for Reader {
-    fn settings(&self, job: &JobArgs) -> Result<Settings, u8> {
-        self.read(job).map(|job| job.settings)
+    fn settings(&self, job: &JobArgs) -> Settings {
+        // What is wrong with them is told with the plan.
+        settings::read(job, &self.environment).0
     }
 
     fn plan(&self, args: &JobArgs, last: bool) -> Result<(JobPlan, Environment), u8> {
-        let mut job = self.read(args)?;
+        let (environment, findings) = (self.environment.clone(), self.findings.clone());
+        let mut job = Job::read_with(args, &[], environment, findings, NOTHING_STARTED)?;
         let (plan, _) = job.plan()?;
         job.check(args, &plan, None);
         if (last || job.findings.has_errors()) && job.refuses() {
             return Err(exit::USAGE);
         }
         Ok((plan, job.environment))
+    }
+
+    fn refuse(&self, findings: &Diagnostics) -> u8 {
+        report(findings, None, &self.environment, NOTHING_STARTED);
+        exit::USAGE
     }
 }
 
@@ -64,10 +64,12 @@ impl Voice for Stderr {
 /// `atom-launch rehearse [options] [-- WORKLOAD…]`
 pub(super) fn rehearse_command(args: &RehearseArgs, words: &[OsString]) -> anyhow::Result<u8> {
     let (environment, mut findings) = Job::surroundings(args.env_file.env_file.as_deref());
-    findings.extend(read_life(&args.life, &environment).1);
+    let (life, problems) = settings::read_life(&args.life, &environment);
+    findings.extend(problems);
     let reader = Reader {
         environment: rehearse::environment(&environment),
         findings,
     };
-    rehearse::rehearse(args, &rehearse::own_words(words), &reader, &Stderr)
+    let grace = Duration::from_secs_f64(life.grace.value);
+    rehearse::rehearse(args, &rehearse::own_words(words), grace, &reader, &Stderr)
 }

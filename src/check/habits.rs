@@ -5,13 +5,13 @@ use super::words::shown;
 use crate::atom::argparse::{Occurrence, Parsed};
 use crate::atom::table::Arity;
 use crate::domain::codes;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help};
 
 /// Options that describe the worker itself: the launcher sets them, and nobody else may.
 const IDENTITY: &[(&str, &str)] = &[
     (
         "model",
-        "give atom-launch `--model-path` or MODEL_DIR, or write the field `hf_dir`",
+        "give atom-launch `--model-path`, or write the field `hf_dir`",
     ),
     (
         "host",
@@ -172,14 +172,14 @@ fn launchers_own(
     } else if dest == "enable_prefix_caching" && (!line.whole || replaced) {
         found.push(
             Diagnostic::warning(codes::LAUNCHER_FLAG, place, format!("`{name}`{within} counts on standalone workers only: for prefill and decode the launcher's own setting comes later"))
-                .help("use `--prefix-caching on|off` or ENABLE_PREFIX_CACHING"),
+                .help(Help::give("use ", ("--prefix-caching on|off", "ENABLE_PREFIX_CACHING"), "")),
         );
     } else if field != "mtp_flags" && dest == "num_speculative_tokens" {
         found.push(
             Diagnostic::warning(
                 codes::LAUNCHER_FLAG,
                 place,
-                format!("`{name}`{within} counts whatever `--mtp` or DECODE_MTP_SIZE says"),
+                format!("`{name}`{within} counts whatever `--mtp` says"),
             )
             .help("put the speculative flags into `mtp_flags`"),
         );

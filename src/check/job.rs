@@ -8,7 +8,7 @@ use super::{line::Line, router};
 use crate::atom::argparse::{self, Occurrence, Parsed};
 use crate::atom::table::Table;
 use crate::domain::codes::{KV_TRANSFER, WORKERS_DISAGREE};
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, MTP, Place};
 use crate::domain::topology::Role;
 use crate::domain::visible::visible;
 use crate::plan::{JobPlan, WorkerPlan};
@@ -114,7 +114,7 @@ fn text_of(parsed: &Parsed<'_, '_>, dest: &str) -> Option<String> {
 /// F11, and what the router and the connectors need to be the same on both sides.
 fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics) {
     let (one, other) = (&prefill.worker.name, &decode.worker.name);
-    let mut say = |error: bool, message: String, help: &str| {
+    let mut say = |error: bool, message: String, help: Help| {
         let finding = if error {
             Diagnostic::error(WORKERS_DISAGREE, Place::Whole, message)
         } else {
@@ -129,7 +129,7 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
                 "{one} serves the model id `{}`, {other} `{}`: the router matches the text, and answers every request with 503",
                 prefill.model_id, decode.model_id
             ),
-            "pass the same `--served-model-name` to both roles, or none",
+            "pass the same `--served-model-name` to both roles, or none".into(),
         );
     }
     if prefill.connectors.is_disjoint(&decode.connectors)
@@ -150,7 +150,7 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
                 list(prefill),
                 list(decode)
             ),
-            "give both roles the same \"kv_connector\"",
+            "give both roles the same \"kv_connector\"".into(),
         );
     }
     if prefill.speculation != decode.speculation {
@@ -165,7 +165,7 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
                 "{one} runs {}, {other} {}{late}",
                 prefill.speculation, decode.speculation
             ),
-            "let `--mtp` or DECODE_MTP_SIZE set both",
+            Help::give("let ", MTP, " set both"),
         );
     }
     for (what, a, b) in [
@@ -182,7 +182,7 @@ fn disagreements(prefill: &Side<'_>, decode: &Side<'_>, found: &mut Diagnostics)
                 format!(
                     "{one} has {what} {a}, {other} {b}: what one hands over may not fit the other"
                 ),
-                "use the same value for both roles",
+                "use the same value for both roles".into(),
             );
         }
     }

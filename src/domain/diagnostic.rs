@@ -1,6 +1,7 @@
 //! Findings as data. How they look is decided in `render/`.
 
 use std::collections::HashSet;
+use std::fmt;
 
 use super::source::Span;
 
@@ -40,6 +41,83 @@ pub struct Label {
     pub text: String,
 }
 
+/// A way out.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Help {
+    /// In words.
+    Words(String),
+    /// In words around a setting that is to be given.
+    Give {
+        /// What stands before it.
+        before: &'static str,
+        /// Its option, with a value where that helps.
+        option: &'static str,
+        /// Its variable, where variables count.
+        variable: Option<&'static str>,
+        /// What stands behind it.
+        after: &'static str,
+    },
+}
+
+/// The addresses of a job's nodes, as a way out of several findings.
+pub const NODES: (&str, &str) = ("--nodes", "IPADDRS");
+/// The number of speculative tokens.
+pub const MTP: (&str, &str) = ("--mtp", "DECODE_MTP_SIZE");
+
+impl Help {
+    /// Give a setting by its option or its variable.
+    pub fn give(
+        before: &'static str,
+        (option, variable): (&'static str, &'static str),
+        after: &'static str,
+    ) -> Self {
+        Self::Give {
+            before,
+            option,
+            variable: Some(variable),
+            after,
+        }
+    }
+}
+
+impl fmt::Display for Help {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(text) => f.write_str(text),
+            Self::Give {
+                before,
+                option,
+                variable,
+                after,
+            } => {
+                write!(f, "{before}`{option}`")?;
+                if let Some(variable) = variable {
+                    write!(f, " or {variable}")?;
+                }
+                f.write_str(after)
+            }
+        }
+    }
+}
+
+impl From<&str> for Help {
+    fn from(text: &str) -> Self {
+        Self::Words(text.to_owned())
+    }
+}
+
+impl From<String> for Help {
+    fn from(text: String) -> Self {
+        Self::Words(text)
+    }
+}
+
+impl serde::Serialize for Help {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
 /// One finding.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Diagnostic {
@@ -56,7 +134,7 @@ pub struct Diagnostic {
     /// Further places.
     pub more: Vec<Label>,
     /// How to put it right.
-    pub help: Vec<String>,
+    pub help: Vec<Help>,
 }
 
 impl Diagnostic {
@@ -100,7 +178,7 @@ impl Diagnostic {
 
     /// Add a way out.
     #[must_use]
-    pub fn help(mut self, text: impl Into<String>) -> Self {
+    pub fn help(mut self, text: impl Into<Help>) -> Self {
         self.help.push(text.into());
         self
     }
@@ -108,7 +186,7 @@ impl Diagnostic {
     /// Add a way out where there is one.
     #[must_use]
     pub fn help_if(mut self, text: Option<String>) -> Self {
-        self.help.extend(text);
+        self.help.extend(text.map(Help::from));
         self
     }
 
@@ -146,6 +224,15 @@ impl Diagnostics {
     pub fn extend(&mut self, other: Diagnostics) {
         for diagnostic in other.0 {
             self.push(diagnostic);
+        }
+    }
+
+    /// The same where no variable counts, so that none is a way out.
+    pub fn without_variables(&mut self) {
+        for help in self.0.iter_mut().flat_map(|finding| &mut finding.help) {
+            if let Help::Give { variable, .. } = help {
+                *variable = None;
+            }
         }
     }
 

@@ -29,9 +29,11 @@ const CLUSTER: [&str; 5] = [
 /// The eyes of a rehearsal: reads and resolves jobs, and tells people what is wrong with them (`Err` is an exit code).
 pub trait Look {
     /// Settings of a job.
-    fn settings(&self, job: &JobArgs) -> Result<Settings, u8>;
+    fn settings(&self, job: &JobArgs) -> Settings;
     /// Plan of a job and the environment of its ranks. Warnings are told on the last look only.
     fn plan(&self, job: &JobArgs, last: bool) -> Result<(JobPlan, Environment), u8>;
+    /// Tell people why there is no rehearsal; the exit code.
+    fn refuse(&self, findings: &Diagnostics) -> u8;
 }
 
 /// The environment without what a cluster says of this node.
@@ -135,7 +137,7 @@ impl Cast {
         for id in ["rank", "worker", "host_ip", "nodes", "node0_addr"] {
             words.remove(id);
         }
-        let settings = look.settings(&words.job()?)?;
+        let settings = look.settings(&words.job()?);
         if settings.workers.is_none() && settings.role.is_none() {
             words.set("prefill_workers", "1");
             words.set("decode_workers", "1");

@@ -22,7 +22,6 @@ use super::scene::{self, Scene};
 use super::words::Given;
 use super::{RANK, helpers, stage, sweep};
 use crate::cli::RehearseArgs;
-use crate::domain::diagnostic::Diagnostics;
 use crate::exit;
 use crate::input::signals;
 use crate::render;
@@ -35,8 +34,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const LAST_WORDS: Duration = Duration::from_secs(2);
 /// Longest piece of a line that is shown at once.
 const PIECE: u64 = 64 << 10;
-/// A rank's own grace time where none is given.
-const GRACE: f64 = 20.0;
 
 /// What happens.
 enum Event {
@@ -56,21 +53,22 @@ pub trait Voice: Sync {
     fn flush(&self, limit: Duration);
 }
 
-/// Rehearse a job; the exit code.
+/// Rehearse a job whose ranks have this grace time; the exit code.
 pub fn rehearse(
     args: &RehearseArgs,
     given: &Given,
+    grace: Duration,
     look: &dyn Look,
     voice: &'static dyn Voice,
 ) -> anyhow::Result<u8> {
     let faults = match faults(&args.fault, &args.job) {
         Ok(faults) => faults,
-        Err(findings) => return Ok(refuse(&findings)),
+        Err(findings) => return Ok(look.refuse(&findings)),
     };
     let mut cast = match Cast::new(args, given, &faults, look) {
         Ok(cast) => cast,
         Err(NoCast::Told(code)) => return Ok(code),
-        Err(NoCast::Findings(findings)) => return Ok(refuse(&findings)),
+        Err(NoCast::Findings(findings)) => return Ok(look.refuse(&findings)),
         Err(NoCast::Machine(error)) => {
             render::to_stderr(&format!("error: {error:#}\n"));
             return Ok(exit::USAGE);
@@ -80,12 +78,6 @@ pub fn rehearse(
     if !args.job.quiet {
         introduce(&cast, &faults, voice);
     }
-    let grace = args
-        .life
-        .grace
-        .as_deref()
-        .and_then(|text| text.parse().ok());
-    let grace = Duration::try_from_secs_f64(grace.unwrap_or(GRACE)).unwrap_or_default();
     let mut company = Company::start(&cast, &faults, voice, args.job.quiet)?;
     let conductor = company.conduct(Conductor::new(cast.plan.ranks as usize, grace));
     let left = company.dismiss();
@@ -120,17 +112,6 @@ pub fn rehearse(
     }
     voice.flush(LAST_WORDS);
     Ok(code)
-}
-
-fn refuse(findings: &Diagnostics) -> u8 {
-    let colour = render::stderr_colour(crate::input::environment().is_set("NO_COLOR"));
-    render::to_stderr(&render::diagnostic::list(
-        findings,
-        None,
-        colour,
-        "nothing was started",
-    ));
-    exit::USAGE
 }
 
 /// All processes of the rehearsal.

@@ -125,12 +125,8 @@ pub fn github(checked: &[Checked]) -> String {
             } else {
                 String::new()
             };
-            let text = [
-                std::slice::from_ref(&finding.message),
-                finding.help.as_slice(),
-            ]
-            .concat()
-            .join("\n");
+            let help = finding.help.iter().map(|help| format!("\n{help}"));
+            let text = finding.message.clone() + &help.collect::<String>();
             out.push_str(&format!(
                 "::{} file={},line={},col={}{end_column},title={}::{}\n",
                 name(finding.severity),

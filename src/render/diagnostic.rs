@@ -30,7 +30,7 @@ pub fn text(finding: &Diagnostic, file: Option<&SourceFile>, colour: bool) -> St
         let help = finding
             .help
             .iter()
-            .map(|help| format!("  = help: {}\n", printable(help)));
+            .map(|help| format!("  = help: {}\n", printable(&help.to_string())));
         return renderer.render(&[Group::with_title(title)])
             + "\n"
             + &help.collect::<Vec<_>>().concat();
@@ -48,7 +48,7 @@ pub fn text(finding: &Diagnostic, file: Option<&SourceFile>, colour: bool) -> St
     }
     let mut group = Group::with_title(title).element(snippet);
     for help in &finding.help {
-        group = group.element(Level::HELP.message(printable(help)));
+        group = group.element(Level::HELP.message(printable(&help.to_string())));
     }
     renderer.render(&[group]) + "\n"
 }
@@ -64,7 +64,7 @@ pub fn line(finding: &Diagnostic, file: Option<&SourceFile>) -> String {
         _ => String::new(),
     };
     let first = format!("{}{place}", printable(&finding.message));
-    let parts = finding.help.iter().map(|help| printable(help));
+    let parts = finding.help.iter().map(|help| printable(&help.to_string()));
     let parts: Vec<String> = std::iter::once(first).chain(parts).collect();
     format!("{severity}[{}]: {}\n", finding.code.0, parts.join("; "))
 }

@@ -3,7 +3,7 @@
 use super::parallel;
 use crate::domain::codes::{NO_MODEL, UNCLEAR_SNAPSHOT, UNKNOWN_MODEL};
 use crate::domain::command::last_value;
-use crate::domain::diagnostic::{Diagnostic, Place, nearest};
+use crate::domain::diagnostic::{Diagnostic, Help, Place, nearest};
 use crate::domain::environment::ModelFolder;
 use crate::domain::models::{ModelEntry, ModelsFile, Words};
 use crate::domain::provenance::{Shadowed, Source, Sourced};
@@ -25,7 +25,11 @@ pub fn entry<'a>(
             Place::Input("--model".into()),
             "no model is given",
         )
-        .help("name one with `--model NAME` or MODEL_NAME")
+        .help(Help::give(
+            "name one with ",
+            ("--model NAME", "MODEL_NAME"),
+            "",
+        ))
         .help(list(models)));
     };
     let name = model.value.as_str();

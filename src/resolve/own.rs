@@ -2,7 +2,7 @@
 
 use super::topology::Placement;
 use crate::domain::codes::WHICH_WORKER;
-use crate::domain::diagnostic::{Diagnostic, Place};
+use crate::domain::diagnostic::{Diagnostic, Help, Place};
 use crate::domain::environment::Environment;
 use crate::domain::settings::Settings;
 use crate::plan::{JobPlan, WorkerPlan};
@@ -23,9 +23,9 @@ pub fn own_rank(
                 format!("which of the {} ranks is this?", plan.ranks),
             )
             .help(if environment.is_batch_step() {
-                "this is the batch script itself: start the ranks with `srun --ntasks-per-node=1 atom-launch node …`"
+                Help::from("this is the batch script itself: start the ranks with `srun --ntasks-per-node=1 atom-launch node …`")
             } else {
-                "set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken"
+                Help::give("set ", ("--rank N", "NODE_RANK"), "; inside srun, SLURM_PROCID is taken")
             })
         })
 }

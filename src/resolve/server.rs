@@ -4,7 +4,7 @@ use super::topology::{Placement, Slot};
 use super::{Inputs, child_env, model, parallel, transfer, tuning};
 use crate::domain::codes::NO_MODEL_FOLDER;
 use crate::domain::command::{ArgGroup, Command, last_value};
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, Place};
 use crate::domain::models::ModelEntry;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::Settings;
@@ -84,9 +84,16 @@ fn model_path(
             Diagnostic::warning(
                 NO_MODEL_FOLDER,
                 Place::Input("--model-dir".into()),
-                format!("no folder of models is set: the server gets the bare name `{}`", path.value.escape_debug()),
+                format!(
+                    "no folder of models is set: the server gets the bare name `{}`",
+                    path.value.escape_debug()
+                ),
             )
-            .help("set MODEL_DIR or `--model-dir`, or give the model's own path or hub id with `--model-path`"),
+            .help(Help::give(
+                "set ",
+                ("--model-dir", "MODEL_DIR"),
+                ", or give the model's own path or hub id with `--model-path`",
+            )),
         );
     }
     model::resolved_path(path.clone(), inputs.folder).unwrap_or_else(|problem| {

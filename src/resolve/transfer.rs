@@ -6,7 +6,7 @@ use super::Inputs;
 use super::topology::{Placement, Slot};
 use crate::domain::codes::NO_HOST_ADDRESS;
 use crate::domain::command::ArgGroup;
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, NODES, Place};
 use crate::domain::models::JsonText;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::Settings;
@@ -176,7 +176,7 @@ pub fn kv_transfer(
                 Place::Input("--host-ip".into()),
                 format!("no address for KV transfer: {} is in no list of nodes, and there is no route out", slot.name),
             )
-            .help("give it with `--host-ip ADDR`, or all nodes with IPADDRS or `--nodes`"),
+            .help(Help::give("give it with `--host-ip ADDR`, or all nodes with ", NODES, "")),
         );
         return None;
     };

@@ -281,6 +281,7 @@ impl<'a> Driver<'a> {
                     self.prober.watch(id, asked);
                 }
             }
+            Action::Relax(target) => self.prober.relax(self.probe_id(target)),
             Action::Unwatch(target) => self.prober.unwatch(self.probe_id(target)),
             Action::Inspect(server) => {
                 if let Some(sample) = self.sample(server) {
@@ -362,7 +363,8 @@ impl<'a> Driver<'a> {
 }
 
 fn say_finding(finding: &Diagnostic) {
-    let help = match finding.help.as_slice() {
+    let help: Vec<String> = finding.help.iter().map(ToString::to_string).collect();
+    let help = match help.as_slice() {
         [] => String::new(),
         some => format!(" ({})", some.join("; ")),
     };

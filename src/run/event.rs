@@ -243,7 +243,9 @@ pub enum Action {
     Reap(Proc),
     /// Check its health from now on, once every poll interval.
     Watch(Target),
-    /// Stop doing so.
+    /// Only keep it in sight: check it more rarely, unless it refuses connections.
+    Relax(Target),
+    /// Check it no more.
     Unwatch(Target),
     /// Look at the processes below a server.
     Inspect(usize),

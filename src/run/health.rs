@@ -28,6 +28,7 @@ pub type Sink = Box<dyn Fn(usize, Answer) -> bool + Send>;
 
 enum Order {
     Watch(usize, Target),
+    Relax(usize),
     Unwatch(usize),
     End,
     Resolved(usize, String, io::Result<Vec<SocketAddr>>),
@@ -63,6 +64,11 @@ impl Prober {
     /// Ask an endpoint from now on. An id that is in use is replaced.
     pub fn watch(&self, id: usize, target: Target) {
         self.order(Order::Watch(id, target));
+    }
+
+    /// Ask it more rarely from now on, unless it refuses connections.
+    pub fn relax(&self, id: usize) {
+        self.order(Order::Relax(id));
     }
 
     /// Ask it no more.

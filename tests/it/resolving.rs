@@ -776,7 +776,7 @@ fn the_model_is_a_folder_a_snapshot_or_a_hub_id() {
 
     let bare = |yaml: &str| Test::new("--model Demo-8B").models(yaml);
     bare("Demo-8B: {}")
-        .stderr("warning[no-model-folder]: no folder of models is set: the server gets the bare name `Demo-8B`; set MODEL_DIR or `--model-dir`, or give the model's own path or hub id with `--model-path`\n")
+        .stderr("warning[no-model-folder]: no folder of models is set: the server gets the bare name `Demo-8B`; set `--model-dir` or MODEL_DIR, or give the model's own path or hub id with `--model-path`\n")
         .preview();
     assert_eq!(path(bare("Demo-8B: {}")), "Demo-8B");
     assert_eq!(
@@ -821,7 +821,7 @@ atom-launch: 1 error; nothing was started
     refuses(
         job(BASIC).without("NODE_RANK"),
         "error[which-worker]: which of the 2 ranks is this?
-  = help: set NODE_RANK or `--rank N`; inside srun, SLURM_PROCID is taken
+  = help: set `--rank N` or NODE_RANK; inside srun, SLURM_PROCID is taken
 atom-launch: 1 error; nothing was started
 ",
     );
@@ -915,11 +915,11 @@ fn a_worker_without_a_topology_stands_alone() {
 
 #[test]
 fn a_port_is_used_once_and_in_range() {
-    refuses(job(BASIC).env("ROUTER_PORT", "8010"), "error[port-used-twice]: port 8010 is used twice on rank 0: ROUTER_PORT=8010 (the router) and --prefill-port or PREFILL_PORT (default 8010) (prefill-0)
+    refuses(job(BASIC).env("ROUTER_PORT", "8010"), "error[port-used-twice]: port 8010 is used twice on rank 0: ROUTER_PORT=8010 (the router) and --prefill-port (default 8010) (prefill-0)
   = help: give one of them another port
 atom-launch: 1 error; nothing was started
 ");
-    refuses(job(BASIC).args(["--handshake-port", "8003"]), "error[port-used-twice]: port 8010 is used twice on rank 0: --prefill-port or PREFILL_PORT (default 8010) (prefill-0) and `--handshake-port 8003` and the 7 after it (KV transfer of prefill-0)
+    refuses(job(BASIC).args(["--handshake-port", "8003"]), "error[port-used-twice]: port 8010 is used twice on rank 0: --prefill-port (default 8010) (prefill-0) and `--handshake-port 8003` and the 7 after it (KV transfer of prefill-0)
   = help: give one of them another port
 atom-launch: 1 error; nothing was started
 ");

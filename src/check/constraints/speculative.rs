@@ -2,7 +2,7 @@
 
 use super::View;
 use crate::domain::codes;
-use crate::domain::diagnostic::Diagnostics;
+use crate::domain::diagnostic::{Diagnostics, Help, MTP};
 
 /// Most speculative tokens of mtp and eagle3, in every image looked at (B5).
 const MOST_TOKENS: i128 = 4;
@@ -77,7 +77,7 @@ fn with_method(view: &View<'_>, method: &str, found: &mut Diagnostics) {
         Some(tokens) if tokens > MOST_TOKENS && method != "dspark" => {
             found.push(
                 view.error(codes::SPECULATIVE_TOKENS, "num_speculative_tokens", format!("{tokens} speculative tokens with `--method {method}`{within}: the server takes 1 to {MOST_TOKENS}"))
-                    .help("with `mtp_flags` the number comes from `--mtp` or DECODE_MTP_SIZE"),
+                    .help(Help::give("with `mtp_flags` the number comes from ", MTP, "")),
             );
         }
         _ => {}

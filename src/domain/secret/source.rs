@@ -1,6 +1,7 @@
 //! Secrets in a text that is no command: a models file, an env file, a quoted setting. It may be broken, so it is read as loosely as
 //! a hasty person would, and rather too much is hidden than too little.
 
+use std::cell::Cell;
 use std::ops::Range;
 
 use super::is_secret_name;
@@ -10,12 +11,13 @@ use super::is_secret_name;
 pub fn mask_source(text: &str) -> String {
     let mut out = text.as_bytes().to_vec();
     let mut line = Line::default();
+    let ahead = Ahead::of(text.as_bytes());
     let mut at = 0;
     while let Some(name) = next_name(text.as_bytes(), at) {
         line.advance(text.as_bytes(), name.start);
         at = name.end;
         if is_secret_name(&text[name.clone()]) {
-            let reader = Reader::new(text.as_bytes(), &line, &name);
+            let reader = Reader::new(text.as_bytes(), &ahead, &line, &name);
             if let Some(value) = reader.value(&name, ends_a_flag(text, &name)) {
                 at = value.end.max(at);
                 cover(&mut out, value);
@@ -54,10 +56,59 @@ fn next_name(text: &[u8], from: usize) -> Option<Range<usize>> {
 /// Whether the name is the last segment of a flag: `key` in `--api-key`.
 fn ends_a_flag(text: &str, name: &Range<usize>) -> bool {
     let in_flag = |byte: &u8| is_name(*byte) || *byte == b'-';
+    // Asked first: of many segments only the last one looks back over all of them.
+    if text.as_bytes().get(name.end) == Some(&b'-') {
+        return false;
+    }
     let before = &text.as_bytes()[..name.start];
     let length = before.iter().rev().take_while(|byte| in_flag(byte)).count();
     before[before.len() - length..].starts_with(b"--")
-        && text.as_bytes().get(name.end) != Some(&b'-')
+}
+
+/// The next of a few bytes. What was found is kept, since all names of a long line may ask for the end of that line.
+#[derive(Debug)]
+struct Next<'a> {
+    text: &'a [u8],
+    bytes: &'static [u8],
+    /// From where it was looked for, and where it was.
+    known: Cell<(usize, usize)>,
+}
+
+impl Next<'_> {
+    /// First place from `at` on, or the end.
+    fn from(&self, at: usize) -> usize {
+        let (from, found) = self.known.get();
+        if from <= at && at <= found && found > 0 {
+            return found;
+        }
+        let length = self.text[at..]
+            .iter()
+            .position(|byte| self.bytes.contains(byte));
+        let found = length.map_or(self.text.len(), |length| at + length);
+        self.known.set((at, found));
+        found
+    }
+}
+
+/// What is looked for again and again.
+#[derive(Debug)]
+struct Ahead<'a> {
+    line_end: Next<'a>,
+    word_end: Next<'a>,
+}
+
+impl<'a> Ahead<'a> {
+    fn of(text: &'a [u8]) -> Self {
+        let next = |bytes| Next {
+            text,
+            bytes,
+            known: Cell::default(),
+        };
+        Self {
+            line_end: next(b"\n"),
+            word_end: next(b" \t\n\r"),
+        }
+    }
 }
 
 /// Where in its line a place is: inside which quotes, in how many brackets, how far the line is indented.
@@ -106,6 +157,7 @@ impl Line {
 /// Finds the value behind a name.
 struct Reader<'a> {
     text: &'a [u8],
+    ahead: &'a Ahead<'a>,
     /// The quote that is open around name and value.
     outer: Option<u8>,
     /// Whether both stand in brackets.
@@ -115,11 +167,12 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(text: &'a [u8], line: &Line, name: &Range<usize>) -> Self {
+    fn new(text: &'a [u8], ahead: &'a Ahead<'a>, line: &Line, name: &Range<usize>) -> Self {
         // In `"name": value` the quote ends with the name.
         let closed = text.get(name.end).copied() == line.quote;
         Self {
             text,
+            ahead,
             outer: line.quote.filter(|_| !closed),
             in_brackets: line.depth > 0,
             indentation: line.indentation,
@@ -197,17 +250,17 @@ impl<'a> Reader<'a> {
         }
         // An anchor or a tag stands before the value.
         while matches!(self.get(at), Some(b'&' | b'!')) {
-            at = self.skip(self.until(at, b" \t\n\r"), b" \t");
+            at = self.skip(self.ahead.word_end.from(at), b" \t");
         }
         match self.get(at)? {
             b'"' | b'\'' => self.some(at..self.quoted(at)),
             b'[' | b'{' => self.some(at..self.bracketed(at)),
             b'|' | b'>' => {
-                let end = self.until(at, b"\n");
+                let end = self.ahead.line_end.from(at);
                 self.some(end..self.deeper_lines(end))
             }
             b'\n' | b'\r' | b'#' => {
-                let end = self.until(at, b"\n");
+                let end = self.ahead.line_end.from(at);
                 let next = self.skip(end, b" \t\r\n");
                 // A mapping of its own, or nothing at all: the next key.
                 let nested =
@@ -221,7 +274,7 @@ impl<'a> Reader<'a> {
                 }
             }
             _ if self.in_brackets => self.some(at..self.until(at, b",]}")),
-            _ => self.some(at..self.deeper_lines(self.until(at, b"\n"))),
+            _ => self.some(at..self.deeper_lines(self.ahead.line_end.from(at))),
         }
     }
 
@@ -235,14 +288,15 @@ impl<'a> Reader<'a> {
             b'[' | b'{' => self.some(at..self.bracketed(at)),
             _ => {
                 // A header's value has two words.
-                let scheme = self.until(at, b" ");
-                let two = [&b"bearer"[..], b"basic"]
-                    .iter()
-                    .any(|name| self.text[at..scheme].eq_ignore_ascii_case(name));
-                let from = if two { self.skip(scheme, b" ") } else { at };
-                let end = self.until(from, b",}] \t\r\n");
-                let closing = outer.map_or(end, |quote| self.until(at, &[quote]));
-                self.some(at..end.min(closing))
+                let rest = &self.text[at..];
+                let scheme = [&b"bearer "[..], b"basic "].into_iter().find(|name| {
+                    let start = rest.get(..name.len());
+                    start.is_some_and(|start| start.eq_ignore_ascii_case(name))
+                });
+                let from = self.skip(at + scheme.map_or(0, <[u8]>::len), b" ");
+                let ends = |byte: &u8| b",}] \t\r\n".contains(byte) || Some(*byte) == outer;
+                let length = self.text[from..].iter().position(ends);
+                self.some(at..length.map_or(self.text.len(), |length| from + length))
             }
         }
     }
@@ -310,14 +364,14 @@ impl<'a> Reader<'a> {
             if !blank && first - (end + 1) <= self.indentation {
                 break;
             }
-            end = self.until(end + 1, b"\n");
+            end = self.ahead.line_end.from(end + 1);
         }
         end
     }
 
     /// Whether a line starts with a key here.
     fn is_key(&self, at: usize) -> bool {
-        let line = &self.text[at..self.until(at, b"\n")];
+        let line = &self.text[at..self.ahead.line_end.from(at)];
         let quoted = |byte: &u8| matches!(byte, b'"' | b'\'');
         let start = line.iter().position(|byte| !quoted(byte)).unwrap_or(0);
         let length = line[start..]
@@ -433,6 +487,25 @@ mod tests {
             "a KEY word",
         ] {
             assert_eq!(mask_source(text), text);
+        }
+    }
+
+    /// Each of these asked every name for something at the end of the text.
+    #[test]
+    fn the_time_grows_with_the_text_alone() {
+        for (start, piece) in [
+            ("", "key-"),
+            ("", "--key"),
+            ("", "KEY:#"),
+            ("", "KEY:&"),
+            ("\"", "KEY:a,"),
+            ("\"", "KEY:b "),
+        ] {
+            let text = start.to_owned() + &piece.repeat(100_000);
+            let begun = std::time::Instant::now();
+            assert_eq!(mask_source(&text).len(), text.len());
+            // A tenth of a second, or else minutes.
+            assert!(begun.elapsed().as_secs() < 20, "{piece}");
         }
     }
 

@@ -9,7 +9,7 @@ mod values;
 use super::models_file::{check_tuning_number, is_variable_name};
 use crate::cli::{JobArgs, Switch};
 use crate::domain::codes::{CONTRADICTION, INVALID_SETTING};
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, Place};
 use crate::domain::environment::Environment;
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{ByRole, Layout, Ports, Settings, TUNING, TuningInput, WorkerCounts};
@@ -268,9 +268,11 @@ impl Reader<'_> {
         let before = self.found.0.len();
         let nodes = self.read("--nodes", args.nodes.as_deref(), variables, node_list);
         for diagnostic in &mut self.found.0[before..] {
-            diagnostic.help.push(
-                "give one address a rank, joined by commas: `--nodes 10.0.0.1,10.0.0.2` or IPADDRS; a SLURM list such as `n[01-04]` is expanded".into(),
-            );
+            diagnostic.help.push(Help::give(
+                "give one address a rank, joined by commas: ",
+                ("--nodes 10.0.0.1,10.0.0.2", "IPADDRS"),
+                "; a SLURM list such as `n[01-04]` is expanded",
+            ));
         }
         nodes
     }

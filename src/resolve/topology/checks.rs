@@ -7,7 +7,7 @@ use crate::domain::codes::{
     CONTRADICTION, EPHEMERAL_PORT, LOOPBACK_ADDRESS, NO_ADDRESSES, PORT_USED_TWICE,
     RANK_OUTSIDE_TOPOLOGY, TENSOR_PARALLEL_TOO_LARGE, TOO_FEW_NODES, TOO_MANY_NODES, WHICH_WORKER,
 };
-use crate::domain::diagnostic::{Diagnostic, Diagnostics, Place};
+use crate::domain::diagnostic::{Diagnostic, Diagnostics, Help, NODES, Place};
 use crate::domain::provenance::{Source, Sourced};
 use crate::domain::settings::{Settings, WorkerCounts};
 use crate::domain::topology::{Port, Role};
@@ -91,7 +91,11 @@ pub(super) fn check_nodes(
                     place,
                     format!("no addresses of the {ranks} nodes are given ({shape})"),
                 )
-                .help("set IPADDRS or `--nodes`: the router and the other ranks need them"),
+                .help(Help::give(
+                    "set ",
+                    NODES,
+                    ": the router and the other ranks need them",
+                )),
             );
         }
         return;
@@ -267,12 +271,8 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
         if rank == 0 && placement.has_router {
             let ports = &settings.ports;
             for (port, option, what) in [
-                (&ports.router, "--router-port or ROUTER_PORT", "the router"),
-                (
-                    &ports.prometheus,
-                    "--prometheus-port or PROMETHEUS_PORT",
-                    "its metrics",
-                ),
+                (&ports.router, "--router-port", "the router"),
+                (&ports.prometheus, "--prometheus-port", "its metrics"),
             ] {
                 let name = named(&port.source, option, port.value);
                 uses.push(Use::one(port.value, format!("{name} ({what})")));
@@ -306,8 +306,8 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
 /// What one worker binds.
 fn uses_of(settings: &Settings, slot: &Slot, uses: &mut Vec<Use>) {
     let option = match slot.role {
-        Role::Prefill => "--prefill-port or PREFILL_PORT",
-        Role::Decode => "--decode-port or DECODE_PORT",
+        Role::Prefill => "--prefill-port",
+        Role::Decode => "--decode-port",
         Role::Standalone => "--server-port",
     };
     let name = named(&slot.port.source, option, slot.port.value);
@@ -315,11 +315,7 @@ fn uses_of(settings: &Settings, slot: &Slot, uses: &mut Vec<Use>) {
     for (first, count) in transfer::side_channels(settings, slot) {
         let name = match settings.kv_transfer.get(slot.role) {
             Some(config) => named(&config.source, "handshake_port", first),
-            None => named(
-                &settings.ports.handshake.source,
-                "--handshake-port or HANDSHAKE_PORT",
-                first,
-            ),
+            None => named(&settings.ports.handshake.source, "--handshake-port", first),
         };
         let name = match count {
             1 => name,

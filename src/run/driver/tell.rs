@@ -51,6 +51,9 @@ impl Driver<'_> {
                 self.asked_name(*target),
                 self.spec.limits.poll_interval.as_secs_f64()
             ),
+            Action::Relax(target) => {
+                tracing::trace!("{}: asked more rarely", self.asked_name(*target));
+            }
             Action::Unwatch(target) => {
                 tracing::trace!("{}: asked no more", self.asked_name(*target));
             }

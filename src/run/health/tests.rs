@@ -216,3 +216,30 @@ fn a_name_without_an_address_is_said() {
     let answer = prober(50, LONG).first("http://no-such-host.invalid:80/");
     assert!(matches!(answer, Answer::Unresolved(_)), "{answer:?}");
 }
+
+#[test]
+fn what_is_kept_in_sight_is_asked_rarely_until_it_refuses() {
+    let ok = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+    let port = answering("127.0.0.1", ok).unwrap();
+    let closed = TcpListener::bind("127.0.0.1:0").unwrap();
+    let refusing = closed.local_addr().unwrap();
+    drop(closed);
+    let asked = prober(100, 5000);
+    let urls = [
+        format!("http://127.0.0.1:{port}/"),
+        format!("http://127.0.0.1:{port}/"),
+        format!("http://{refusing}/"),
+    ];
+    for (id, url) in urls.iter().enumerate() {
+        asked.prober.watch(id, Target::parse(url).unwrap());
+    }
+    asked.prober.relax(1);
+    asked.prober.relax(2);
+    let mut answers = [0; 3];
+    while answers[0] < 20 {
+        answers[asked.answers.recv_timeout(PATIENCE).unwrap().0] += 1;
+    }
+    // Two seconds: about 20, 4 and 20.
+    assert!((3..=7).contains(&answers[1]), "{answers:?}");
+    assert!((12..=28).contains(&answers[2]), "{answers:?}");
+}

@@ -19,6 +19,9 @@ const OVERLAP: usize = 10;
 const OPEN: usize = 2000;
 /// So many names are looked up at the same time.
 const LOOKUPS: usize = 8;
+/// One that is only kept in sight is asked once in so many intervals, but no more rarely than this.
+const RARELY: u32 = 5;
+const RAREST: Duration = Duration::from_secs(5);
 /// A name is looked up again when it is this old and its addresses do not answer.
 const STALE: Duration = Duration::from_secs(30);
 /// An eager check is repeated this long after its first refusal, and twice as long after each further one.
@@ -33,6 +36,10 @@ struct Watch {
     next: Instant,
     /// Pause after the next refusal, while it is shorter than the interval.
     soon: Option<Duration>,
+    /// Whether it is only kept in sight.
+    relaxed: bool,
+    /// Whether it refused the last check.
+    refused: bool,
     /// Open checks, oldest first.
     open: VecDeque<usize>,
 }
@@ -114,9 +121,16 @@ impl Worker {
                         asked: None,
                         looking_up: false,
                         next: Instant::now(),
+                        relaxed: false,
+                        refused: false,
                         open: VecDeque::new(),
                     };
                     self.watches.insert(id, watch);
+                }
+                Ok(Order::Relax(id)) => {
+                    if let Some(watch) = self.watches.get_mut(&id) {
+                        watch.relaxed = true;
+                    }
                 }
                 Ok(Order::Unwatch(id)) => self.forget(id),
                 Ok(Order::Resolved(id, host, result)) => self.resolved(id, &host, result),
@@ -153,6 +167,7 @@ impl Worker {
     }
 
     fn start_due(&mut self, now: Instant) -> bool {
+        let rarely = (self.interval * RARELY).min(RAREST).max(self.interval);
         let overlap = (OPEN / self.watches.len().max(1)).clamp(1, OVERLAP);
         let due: Vec<usize> = self
             .watches
@@ -165,7 +180,12 @@ impl Worker {
                 continue;
             };
             // Keep the rhythm, but never catch up on what was missed while we were stopped.
-            watch.next = (watch.next + self.interval).max(now + self.interval / 2);
+            let interval = if watch.relaxed && !watch.refused {
+                rarely
+            } else {
+                self.interval
+            };
+            watch.next = (watch.next + interval).max(now + interval / 2);
             if watch.addresses.is_empty() {
                 self.look_up(id, now);
             } else if watch.open.len() < overlap && !self.begin(id, 0, false, now) {
@@ -217,8 +237,13 @@ impl Worker {
                 }
                 watch.addresses = addresses;
             }
-            Ok(_) => self.report(id, Answer::Unresolved("no address".into())),
-            Err(error) => self.report(id, Answer::Unresolved(plain(&error))),
+            // Whether anybody still listens shows at the next answer.
+            Ok(_) => {
+                let _ = self.report(id, Answer::Unresolved("no address".into()));
+            }
+            Err(error) => {
+                let _ = self.report(id, Answer::Unresolved(plain(&error)));
+            }
         }
     }
 
@@ -289,7 +314,7 @@ impl Worker {
             | io::ErrorKind::UnexpectedEof => Answer::Broken(plain(error)),
             _ => Answer::Unreachable(plain(error)),
         };
-        (self.sink)(id, answer)
+        self.report(id, answer)
     }
 
     /// A socket is ready for the next step of its check.
@@ -314,7 +339,7 @@ impl Worker {
         if answer == Answer::Status(404) && !fallback && watch.target.fallback.is_some() {
             return self.begin(id, address, true, Instant::now());
         }
-        (self.sink)(id, answer)
+        self.report(id, answer)
     }
 
     /// A check is over; older ones of the same endpoint can only tell what is no longer so.
@@ -353,7 +378,7 @@ impl Worker {
                 } else {
                     Answer::Timeout
                 };
-                if !(self.sink)(id, answer) {
+                if !self.report(id, answer) {
                     return false;
                 }
             }
@@ -361,9 +386,16 @@ impl Worker {
         true
     }
 
-    fn report(&self, id: usize, answer: Answer) {
-        // Whether anybody still listens shows at the next answer.
-        let _ = (self.sink)(id, answer);
+    /// Hand on an answer; `false` when nobody listens to them any more.
+    fn report(&mut self, id: usize, answer: Answer) -> bool {
+        if let Some(watch) = self.watches.get_mut(&id) {
+            watch.refused = answer == Answer::Refused;
+            if watch.refused {
+                // It may be gone: that must not take longer to be seen.
+                watch.next = watch.next.min(Instant::now() + self.interval);
+            }
+        }
+        (self.sink)(id, answer)
     }
 }
 

@@ -31,9 +31,8 @@ pub(super) fn elsewhere(spec: &NodeSpec, address: &str) -> Option<Diagnostic> {
             let text = format!(
                 "{given}, is none of this machine's, and what is sent there does not arrive here"
             );
-            let mut finding = Diagnostic::error(ADDRESS, place, text).help(has(&own));
-            finding.help.extend(mixed_up(spec, &own));
-            Some(finding)
+            let finding = Diagnostic::error(ADDRESS, place, text).help(has(&own));
+            Some(finding.help_if(mixed_up(spec, &own)))
         }
         None => {
             let text = format!("{given}, is none of this machine's: its ports cannot be checked");

@@ -157,7 +157,11 @@ fn an_address_of_another_machine_is_an_error_that_names_the_own_ones() {
         found[0].message,
         "198.51.100.7, the address of rank 0, is none of this machine's, and what is sent there does not arrive here"
     );
-    let help = found[0].help.join("\n");
+    let help: Vec<String> = found[0].help.iter().map(ToString::to_string).collect();
+    let help = help.join(
+        "
+",
+    );
     assert!(help.contains(&other), "{help}");
     if !own.is_empty() {
         assert!(help.contains("in the list belongs to rank 1"), "{help}");

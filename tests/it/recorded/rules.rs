@@ -441,7 +441,7 @@ pub(super) const RULES: &[Rule] = &[
             let name = job.var("MODEL_NAME");
             if job.var("MODEL_DIR").is_empty() && !name.is_empty() {
                 to.value("--model", name);
-                to.warning(format!("no-model-folder]: no folder of models is set: the server gets the bare name `{name}`; set MODEL_DIR or `--model-dir`, or give the model's own path or hub id with `--model-path`"));
+                to.warning(format!("no-model-folder]: no folder of models is set: the server gets the bare name `{name}`; set `--model-dir` or MODEL_DIR, or give the model's own path or hub id with `--model-path`"));
             }
             if job.is("model/hf_dir/") {
                 to.value("--model", "/models/models--org--case");

@@ -146,6 +146,10 @@ fn settings(script: &Script<'_>, out: &mut String) {
         out,
         "atom_launch=$(command -v \"${ATOM_LAUNCH:-atom-launch}\") || { echo \"no ${ATOM_LAUNCH:-atom-launch} on this node\" >&2; exit 127; }",
     );
+    line(
+        out,
+        "[[ $atom_launch == /* ]] || atom_launch=$PWD/$atom_launch",
+    );
     line(out, "");
     line(
         out,

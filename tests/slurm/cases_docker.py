@@ -3,6 +3,7 @@
 import glob
 import json
 import os
+import shutil
 import stat
 
 from containers import IMAGE, daemons
@@ -47,7 +48,9 @@ def command_lines():
 @case(2)
 def a_job_in_containers_runs_with_the_job_s_variables(test):
     with daemons(test) as nodes:
-        job = held(test, env={"HF_TOKEN": TOKEN, "PYTHONPATH": "/of/the/node", "AITER_LOG_LEVEL": "two\nlines"})
+        # Named from the folder of submission; docker mounts whole paths alone.
+        shutil.copy(BED["program"], test.path("launcher"))
+        job = held(test, env={"ATOM_LAUNCH": "./launcher", "HF_TOKEN": TOKEN, "PYTHONPATH": "/of/the/node", "AITER_LOG_LEVEL": "two\nlines"})
         first, second = test.nodes
         for node, daemon in nodes.items():
             here = [line.split()[0] for line in daemon.containers()]

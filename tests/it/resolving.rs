@@ -916,11 +916,13 @@ fn a_worker_without_a_topology_stands_alone() {
 #[test]
 fn a_port_is_used_once_and_in_range() {
     refuses(job(BASIC).env("ROUTER_PORT", "8010"), "error[port-used-twice]: port 8010 is used twice on rank 0: ROUTER_PORT=8010 (the router) and --prefill-port (default 8010) (prefill-0)
-  = help: give one of them another port
+  = help: give one of them another port: `--router-port` or ROUTER_PORT
+  = help: give one of them another port: `--prefill-port` or PREFILL_PORT
 atom-launch: 1 error; nothing was started
 ");
     refuses(job(BASIC).args(["--handshake-port", "8003"]), "error[port-used-twice]: port 8010 is used twice on rank 0: --prefill-port (default 8010) (prefill-0) and `--handshake-port 8003` and the 7 after it (KV transfer of prefill-0)
-  = help: give one of them another port
+  = help: give one of them another port: `--prefill-port` or PREFILL_PORT
+  = help: give one of them another port: `--handshake-port` or HANDSHAKE_PORT
 atom-launch: 1 error; nothing was started
 ");
     for bad in ["70000", "0"] {

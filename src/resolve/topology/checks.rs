@@ -235,14 +235,26 @@ struct Use {
     first: u32,
     count: u32,
     what: String,
+    setting: Option<PortSetting>,
 }
 
+/// What moves a port: an option, and its variable where there is one.
+type PortSetting = (&'static str, Option<&'static str>);
+
+const ROUTER: PortSetting = ("--router-port", Some("ROUTER_PORT"));
+const METRICS: PortSetting = ("--prometheus-port", Some("PROMETHEUS_PORT"));
+const PREFILL: PortSetting = ("--prefill-port", Some("PREFILL_PORT"));
+const DECODE: PortSetting = ("--decode-port", Some("DECODE_PORT"));
+const SERVER: PortSetting = ("--server-port", None);
+const HANDSHAKE: PortSetting = ("--handshake-port", Some("HANDSHAKE_PORT"));
+
 impl Use {
-    fn one(port: Port, what: String) -> Self {
+    fn one(port: Port, what: String, setting: Option<PortSetting>) -> Self {
         Self {
             first: port.get().into(),
             count: 1,
             what,
+            setting,
         }
     }
 
@@ -270,12 +282,13 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
         let mut uses = Vec::new();
         if rank == 0 && placement.has_router {
             let ports = &settings.ports;
-            for (port, option, what) in [
-                (&ports.router, "--router-port", "the router"),
-                (&ports.prometheus, "--prometheus-port", "its metrics"),
+            for (port, setting, what) in [
+                (&ports.router, ROUTER, "the router"),
+                (&ports.prometheus, METRICS, "its metrics"),
             ] {
-                let name = named(&port.source, option, port.value);
-                uses.push(Use::one(port.value, format!("{name} ({what})")));
+                let name = named(&port.source, setting.0, port.value);
+                let what = format!("{name} ({what})");
+                uses.push(Use::one(port.value, what, Some(setting)));
             }
         }
         for slot in here {
@@ -286,52 +299,76 @@ pub(super) fn check_ports(settings: &Settings, placement: &Placement, found: &mu
             for other in &uses[..position] {
                 let first = one.first.max(other.first);
                 if first < one.end().min(other.end()) {
-                    found.push(
-                        Diagnostic::error(
-                            PORT_USED_TWICE,
-                            Place::Whole,
-                            format!(
-                                "port {first} is used twice on rank {rank}: {} and {}",
-                                other.what, one.what
-                            ),
-                        )
-                        .help("give one of them another port"),
+                    let message = format!(
+                        "port {first} is used twice on rank {rank}: {} and {}",
+                        other.what, one.what
                     );
+                    let finding = Diagnostic::error(PORT_USED_TWICE, Place::Whole, message);
+                    found.push(move_one_of(finding, other.setting, one.setting));
                 }
             }
         }
     }
 }
 
+/// The ways out where two uses meet. A rendezvous port follows from the worker alone, so it names none.
+fn move_one_of(
+    mut finding: Diagnostic,
+    one: Option<PortSetting>,
+    other: Option<PortSetting>,
+) -> Diagnostic {
+    let other = other.filter(|other| one.is_none_or(|one| one.0 != other.0));
+    if one.is_none() && other.is_none() {
+        return finding.help("give one of them another port");
+    }
+    for (option, variable) in one.into_iter().chain(other) {
+        finding = finding.help(Help::Give {
+            before: "give one of them another port: ",
+            option,
+            variable,
+            after: "",
+        });
+    }
+    finding
+}
+
 /// What one worker binds.
 fn uses_of(settings: &Settings, slot: &Slot, uses: &mut Vec<Use>) {
-    let option = match slot.role {
-        Role::Prefill => "--prefill-port",
-        Role::Decode => "--decode-port",
-        Role::Standalone => "--server-port",
+    let setting = match slot.role {
+        Role::Prefill => PREFILL,
+        Role::Decode => DECODE,
+        Role::Standalone => SERVER,
     };
-    let name = named(&slot.port.source, option, slot.port.value);
-    uses.push(Use::one(slot.port.value, format!("{name} ({})", slot.name)));
+    let name = named(&slot.port.source, setting.0, slot.port.value);
+    let what = format!("{name} ({})", slot.name);
+    uses.push(Use::one(slot.port.value, what, Some(setting)));
     for (first, count) in transfer::side_channels(settings, slot) {
-        let name = match settings.kv_transfer.get(slot.role) {
-            Some(config) => named(&config.source, "handshake_port", first),
-            None => named(&settings.ports.handshake.source, "--handshake-port", first),
+        let (name, setting) = if let Some(config) = settings.kv_transfer.get(slot.role) {
+            (named(&config.source, "handshake_port", first), None)
+        } else {
+            let source = &settings.ports.handshake.source;
+            (named(source, HANDSHAKE.0, first), Some(HANDSHAKE))
         };
         let name = match count {
             1 => name,
             _ => format!("{name} and the {} after it", count - 1),
         };
         let what = format!("{name} (KV transfer of {})", slot.name);
-        uses.push(Use { first, count, what });
+        uses.push(Use {
+            first,
+            count,
+            what,
+            setting,
+        });
     }
     if settings.mode.get(slot.role).value.dp_attention() {
         let port = slot.dp_master;
         let what = format!("ATOM_DP_MASTER_PORT {port} (rendezvous of {})", slot.name);
-        uses.push(Use::one(port, what));
+        uses.push(Use::one(port, what, None));
     }
     if let Some(port) = slot.dp_base {
         let what = format!("ATOM_DP_BASE_PORT {port} (process group of {})", slot.name);
-        uses.push(Use::one(port, what));
+        uses.push(Use::one(port, what, None));
     }
 }
 

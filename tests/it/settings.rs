@@ -58,8 +58,7 @@ fn a_name_of_blanks_is_none() {
 
 #[test]
 fn numbers_in_odd_spellings_are_refused_by_name_and_value() {
-    let whole = [
-        "",
+    let odd = [
         "-5",
         "1e9",
         "99999999999999999999",
@@ -72,24 +71,9 @@ fn numbers_in_odd_spellings_are_refused_by_name_and_value() {
         "inf",
         "nan",
         "05",
-        "5.0",
     ];
-    let times = [
-        "-5",
-        "1e9",
-        "99999999999999999999",
-        "+5",
-        "5 ",
-        "\u{665}",
-        "1_000",
-        "0x10",
-        "5m",
-        "inf",
-        "nan",
-        "05",
-        "00.5",
-        ".",
-    ];
+    let whole = [&odd[..], &["", "5.0"]].concat();
+    let times = [&odd[..], &["00.5", "."]].concat();
     let options = [
         ("plan", "--tp", &whole[..]),
         ("plan", "--router-port", &whole),
